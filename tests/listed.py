@@ -20,4 +20,4 @@ def all_ids(reader: Reader, limit: int = 100) -> list[str]:
 
 def activity_of(reader: Reader, session_id: str) -> Activity:
     """What lists show of a session's messages."""
-    return reader.listing.activity(reader.listing.facts([session_id])[session_id], None)
+    return reader.listing.activity(reader.listing.sessions([session_id])[session_id], None)

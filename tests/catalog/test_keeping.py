@@ -23,13 +23,12 @@ from tests.factories.session_lists import fill, ids, line_of, listed, owner, set
 from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
-from viewer.stores.base import Store
+from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import schema
 from viewer.stores.hermes.listing import HermesListing
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.listing import SessionFacts
 from viewer.stores.registry import get_store
 
 pytestmark = pytest.mark.django_db
@@ -422,15 +421,15 @@ def test_a_session_of_which_nothing_can_be_said_is_listed_with_the_reason(
     for name in "abc":
         empty_store.session(name, title=f"title {name}")
         empty_store.chat(name, 2)
-    plain = HermesListing.facts
+    plain = HermesListing.sessions
 
-    def failing(listing: HermesListing, ids: Sequence[str]) -> dict[str, SessionFacts]:
+    def failing(listing: HermesListing, ids: Sequence[str]) -> dict[str, Session]:
         if "b" in ids:
             raise failure
         return plain(listing, ids)
 
     with monkeypatch.context() as damaged:
-        damaged.setattr(HermesListing, "facts", failing)
+        damaged.setattr(HermesListing, "sessions", failing)
         sync_worker.sync_all()
         page = signed_in.get("/").content.decode()
         assert "title a" in page and "title c" in page and "It cannot be read" in page

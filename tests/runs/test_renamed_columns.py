@@ -83,7 +83,7 @@ def test_a_session_whose_parent_is_gone(chat_store: HermesStore) -> None:
     chat_store.rows("UPDATE sessions SET parent_session_id = 'nobody'")
     before = chat_store.live()
     with open_store(chat_store.store) as reader:
-        assert [facts.id for facts in reader.listing.facts(["small"]).values()] == ["small"]
+        assert [facts.id for facts in reader.listing.sessions(["small"]).values()] == ["small"]
         assert reader.session("small").parts == 1
     run = service.start(chat_store.store, "small", Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")

@@ -93,7 +93,7 @@ def _with(value: Any, path: tuple[Step, ...], new: Any) -> Any:
 def ask_everything(reader: Reader, session_id: str) -> None:
     """Every question of a reader about a session, and what pages, search, exports and the API make of the answers."""
     session = reader.session(session_id)
-    assert session_id in reader.listing.facts([session_id])
+    assert session_id in reader.listing.sessions([session_id])
     activity_of(reader, session_id)
     reader.usage(session_id)
     reader.children(reader.parts(session_id))

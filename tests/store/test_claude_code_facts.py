@@ -218,7 +218,7 @@ def test_what_the_client_adds_stands_where_it_is_sent() -> None:
 
 def test_git_branch_and_directory_are_listed(agent: ClaudeByHand, reader: Reader) -> None:
     agent.write("s", talk(1))
-    facts = reader.listing.facts([agent.id_of("s")])[agent.id_of("s")]
+    facts = reader.listing.sessions([agent.id_of("s")])[agent.id_of("s")]
     assert (facts.cwd, facts.git_branch) == ("/home/user/work", "main")
 
 
@@ -254,6 +254,6 @@ def test_a_file_without_messages_is_called_by_its_id(agent: ClaudeByHand, reader
     session_id = agent.id_of("s")
     agent._append("s", {"type": "permission-mode", "permissionMode": "default", "sessionId": session_id})
     agent._append("s", {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}})
-    facts = reader.listing.facts([session_id])[session_id]
+    facts = reader.listing.sessions([session_id])[session_id]
     assert (facts.title, activity_of(reader, session_id).first_words) == ("", "")
     assert reader.session(session_id).name == session_id

@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Path:
 def branched_from(home: Path) -> dict[str, str]:
     with open_store(Store("s", f"claude-code://{home}", "configured")) as reader:
         ids = [each.id for each in reader.listing.all()]  # type: ignore[attr-defined]
-        listed = {each: reader.listing.facts([each])[each].branched_from for each in ids}
+        listed = {each: reader.listing.sessions([each])[each].branched_from for each in ids}
         assert listed == {each: reader.session(each).branched_from for each in ids}
         for each in ids:
             born = {child.id for child in reader.children([each])}
@@ -99,7 +99,7 @@ def test_of_many_copies_each_is_compared_with_few(home: Path, monkeypatch: pytes
 
     monkeypatch.setattr(RECORDS, "read", noting)
     with open_store(Store("s", f"claude-code://{home}", "configured")) as reader:
-        listed = reader.listing.facts(names)
+        listed = reader.listing.sessions(names)
     assert [each for each in names if not listed[each].branched_from] == names[:1]
     assert len(read) <= len(names) * (2 * forks.MOST + 1)
 

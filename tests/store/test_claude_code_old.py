@@ -172,7 +172,7 @@ def test_sub_agents_of_older_clients_are_sessions_that_calls_lead_to(
         session = reader.session(each)
         assert (session.parent, session.delegated_from) == (session_id, session_id)
         assert session.first_words == PROMPTS[number]
-        facts = reader.listing.facts([each])[each]
+        facts = reader.listing.sessions([each])[each]
         assert facts.delegated and facts.parent == session_id
         searched = reader.searchable(each, "")
         assert searched is not None
@@ -234,7 +234,7 @@ def test_of_a_session_in_two_directories_the_newest_file_counts_everywhere(agent
         with open_store(reader.store) as fresh:
             assert fresh.session(session_id).first_words.startswith(word)
             assert activity_of(fresh, session_id).first_words.startswith(word)
-            assert fresh.listing.facts([session_id])[session_id].mark.newest == 2_000 * 10**9
+            assert fresh.listing.sessions([session_id])[session_id].mark.newest == 2_000 * 10**9
             assert len(newest_ids(fresh)) == 1
             searched = fresh.searchable(session_id, "")
             assert searched is not None and searched.messages[0].text.startswith(word)

@@ -302,7 +302,7 @@ def test_whoever_reviews_is_a_sub_agent(agent: CodexByHand, session_id: str, fir
     helper = agent.id_of("helper")
     with_meta(agent, "helper", {**first, "parent_thread_id": session_id, "session_id": session_id})
     found = fresh(agent)
-    facts = found.listing.facts([helper])[helper]
+    facts = found.listing.sessions([helper])[helper]
     assert (facts.delegated, facts.parent, facts.branched_from, facts.source) == (
         True, session_id, "", "cli" if first["source"] == "cli" else "subagent",
     )  # fmt: skip
@@ -316,15 +316,15 @@ def test_whoever_reviews_is_a_sub_agent(agent: CodexByHand, session_id: str, fir
 def test_a_reviewer_whose_session_is_not_named_is_hidden(agent: CodexByHand, session_id: str) -> None:
     agent.write("s", talk(1))
     with_meta(agent, "s", {"source": {"subagent": "review"}})
-    facts = fresh(agent).listing.facts([session_id])[session_id]
-    assert (facts.delegated, facts.parent, facts.forked_from) == (True, "", ())
+    facts = fresh(agent).listing.sessions([session_id])[session_id]
+    assert (facts.delegated, facts.parent, facts.forked) == (True, "", False)
 
 
 @pytest.mark.parametrize("source", [{"custom": "palette"}, {}, [], 7, None])
 def test_other_sources_are_no_sub_agents(agent: CodexByHand, session_id: str, source: object) -> None:
     agent.write("s", talk(1))
     with_meta(agent, "s", {"source": source, "parent_thread_id": session_id})
-    facts = fresh(agent).listing.facts([session_id])[session_id]
+    facts = fresh(agent).listing.sessions([session_id])[session_id]
     assert (facts.delegated, facts.source) == (False, "codex")
 
 
@@ -380,7 +380,7 @@ def test_what_would_fill_the_disk_is_not_unpacked(
     packed = bomb(agent, "s", 200_000_000)
     agent.write("other", talk(2))
     reader = fresh(agent)
-    assert reader.listing.facts([session_id])[session_id].cwd == "/home/user/work"
+    assert reader.listing.sessions([session_id])[session_id].cwd == "/home/user/work"
     assert activity_of(reader, session_id).first_words and reader.session(session_id).first_words.startswith("request0")
     assert reader.children([session_id]) == [] and not written
     for _ in range(3):
@@ -448,7 +448,7 @@ def test_archived_sessions(agent: CodexByHand, session_id: str) -> None:
     path.rename(archive / path.name)
     now = fresh(agent)
     assert now.session(session_id).archived and sent(now, session_id) == heard(talk(1))
-    assert now.listing.facts([session_id])[session_id].archived
+    assert now.listing.sessions([session_id])[session_id].archived
 
 
 # -- files that grow, break and are replaced ---------------------------------------------------------------------------

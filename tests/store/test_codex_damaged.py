@@ -172,7 +172,7 @@ def test_a_first_line_that_is_damaged(agent: CodexByHand, session_id: str, how: 
     assert found.source == ("codex" if how in UNREADABLE else "cli")
     assert found.cwd == ("/home/user/work" if rest in made else "")
     assert rest not in made or found.first_words.startswith("request0")
-    assert reader.listing.facts([session_id])[session_id].cwd == found.cwd
+    assert reader.listing.sessions([session_id])[session_id].cwd == found.cwd
 
 
 def test_the_oldest_files_are_called_so(tmp_path: Path, agent: CodexByHand, session_id: str) -> None:

@@ -30,7 +30,7 @@ __all__ = ["agent", "reader", "session_id"]
 
 def test_facts_of_a_session(agent: CodexByHand, reader: Reader, session_id: str) -> None:
     agent.write("s", talk(1))
-    found, facts = reader.session(session_id), reader.listing.facts([session_id])[session_id]
+    found, facts = reader.session(session_id), reader.listing.sessions([session_id])[session_id]
     assert (found.title, found.model, found.cwd, found.git_branch, found.source) == (
         "s", "test-model", "/home/user/work", "main", "cli",
     )  # fmt: skip
@@ -185,7 +185,7 @@ def test_the_window_is_the_one_the_client_was_told(
 ) -> None:
     agent.write("s", talk(1))
     agent.append("s", "event_msg", {"type": "token_count", "info": {"model_context_window": noted}})
-    assert reader.session(session_id).window == reader.listing.facts([session_id])[session_id].window == window
+    assert reader.session(session_id).window == reader.listing.sessions([session_id])[session_id].window == window
 
 
 def test_a_locked_session_is_open(agent: CodexByHand, reader: Reader, session_id: str) -> None:
@@ -224,7 +224,7 @@ def test_names_that_stand_in_a_file_of_their_own(agent: CodexByHand, session_id:
     with (agent.root / "session_index.jsonl").open("a") as file:
         file.write("\n" + json.dumps({"id": session_id, "thread_name": "Roofs"}))
     found = fresh(agent)
-    assert found.session(session_id).title == found.listing.facts([session_id])[session_id].title == "Roofs"
+    assert found.session(session_id).title == found.listing.sessions([session_id])[session_id].title == "Roofs"
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])

@@ -123,7 +123,7 @@ def test_every_record_is_read_whatever_a_field_holds(agent: CodexByHand, session
             ask_everything(reader, session_id)
             owner.resume_command(session_id)
             owner.untried_version(session_id)
-            assert len(reader.listing.facts([session_id, agent.id_of("other")])) == 2
+            assert len(reader.listing.sessions([session_id, agent.id_of("other")])) == 2
             reader.children([agent.id_of("other")])
         except Exception as problem:  # all of them are wanted at once
             failed.append(f"{variant.says}: {problem!r}"[:300])

@@ -45,7 +45,7 @@ def of(scenario: str) -> pytest.MarkDecorator:
 
 
 def main_session(reader: Reader) -> str:
-    (session,) = (each.id for each in reader.listing.facts(list_ids(reader)).values() if not each.delegated)
+    (session,) = (each.id for each in reader.listing.sessions(list_ids(reader)).values() if not each.delegated)
     return session
 
 
@@ -343,7 +343,7 @@ def test_a_file_is_parsed_once_in_its_state(gemini: GeminiByHand, monkeypatch: p
     for expected in (1, 2):
         for _ in range(3):
             with opened(gemini) as reader:
-                assert reader.listing.facts(list_ids(reader)) and reader.live(gemini.id_of("s"))
+                assert reader.listing.sessions(list_ids(reader)) and reader.live(gemini.id_of("s"))
         assert count[0] == expected
         gemini.say("s", {"role": "user", "content": "once more"})
 

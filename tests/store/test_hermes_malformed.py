@@ -134,7 +134,7 @@ def test_no_value_stops_a_reader_or_takes_another_session_with_it(tmp_path: Path
         rows, row = 0, HIGHEST
         while found := reader.listing.page(row, 100):
             rows, row = rows + len(found), found[-1][0] - 1
-            reader.listing.facts([name for _, name in found if name])
+            reader.listing.sessions([name for _, name in found if name])
         assert rows == len(ids)
 
 

@@ -16,7 +16,6 @@ from viewer import times
 from viewer.api.schemas import moment
 from viewer.stores.errors import TitleTaken
 from viewer.stores.hermes import writer
-from viewer.stores.hermes.kind import HermesAgent
 from viewer.stores.search.pages import PageRequest, SearchFilter
 from viewer.stores.search.query import parse
 from viewer.stores.sqlite import reading as sqlite
@@ -65,7 +64,7 @@ def test_a_session_was_active_when_a_time_that_can_be_true_says_so(path: Path, s
         add_row(path, content="odd", timestamp=stored)
     add_row(path, content="sound", timestamp=NOW)
     with reader_of(path) as reader:
-        session, facts = reader.session("s1"), reader.listing.facts(["s1"])["s1"]
+        session, facts = reader.session("s1"), reader.listing.sessions(["s1"])["s1"]
         assert (session.started_at, session.last_active, session.ended_at) == (0.0, NOW, 0.0)
         assert (facts.started_at, facts.ended_at, activity_of(reader, "s1").last_active) == (0.0, 0.0, NOW)
         assert [row.timestamp for row in reader.live("s1")] == [*[0.0] * 5, NOW]
@@ -92,7 +91,7 @@ def test_sessions_that_are_each_others_parents_go_on_with_none(path: Path, size:
         assert [reader.parts(session_id) for session_id in ids] == [[session_id] for session_id in ids]
         assert [reader.newest_part(session_id) for session_id in ids[1:]] == ids[1:]
         assert (reader.newest_part("s0"), reader.parts("after")) == ("after", ["s0", "after"])
-        assert {facts.parent for name, facts in reader.listing.facts(ids).items()} == {""}
+        assert {facts.parent for name, facts in reader.listing.sessions(ids).items()} == {""}
 
 
 def test_a_log_that_cannot_be_read_here_is_said_in_words(path: Path) -> None:
@@ -125,7 +124,7 @@ def test_a_session_that_was_closed_without_a_next_part_is_to_be_branched(path: P
         refusal = reader.refusal("s1")
         assert refusal is not None and "Branch it" in refusal.message
         assert reader.refusal("s1", "branch") is None
-        assert not HermesAgent(reader.store).resumes(reader.session("s1"))
+        assert reader.session("s1").continued
 
 
 def test_messages_of_no_session_are_no_hits(path: Path) -> None:

@@ -183,7 +183,7 @@ def test_what_lists_say(agent: OpenClawByHand) -> None:
     node = "UPDATE session_nodes SET updated_at = updated_at + 1"
     agent.sql(f"{node}, label = 'Garden', pinned_at = 5, archived_at = 6")
     with opened(agent) as reader:
-        facts = reader.listing.facts([agent.id_of("s")])[agent.id_of("s")]
+        facts = reader.listing.sessions([agent.id_of("s")])[agent.id_of("s")]
         assert (facts.title, facts.model, facts.window, facts.source) == ("Garden", "test-model", 200_000, "main:s")
         assert facts.pinned and facts.archived and facts.cwd == "/home/user/work"
         assert reader.session(agent.id_of("s")).first_words.startswith("request0")
@@ -199,7 +199,7 @@ def test_the_entry_of_a_session_is_never_shown(agent: OpenClawByHand) -> None:
         session = agent.id_of("s")
         everything = [
             reader.raw(session, before=None, limit=50), reader.session(session), reader.live(session),
-            reader.listing.facts([session]), [each.text for each in reader.listing.files()],  # type: ignore[attr-defined]
+            reader.listing.sessions([session]), [each.text for each in reader.listing.files()],  # type: ignore[attr-defined]
             reader.additions(session, [], end=True), reader.searchable(session, ""),
         ]  # fmt: skip
         assert "report on the system prompt" in SECRET and SECRET not in repr(everything)

@@ -101,7 +101,7 @@ def test_what_a_reset_put_away_is_there(tmp_path: Path) -> None:
         refused = reader.refusal(ids[0])
         assert refused is not None and "A reset put this transcript away" in refused.message
         assert reader.refusal("new") is None
-        facts = reader.listing.facts([ids[0]])[ids[0]]
+        facts = reader.listing.sessions([ids[0]])[ids[0]]
         assert facts.ended_at and not facts.archived
     assert agent_of(store_of(agent)).resume_command(ids[0]) == ""
 

@@ -72,7 +72,7 @@ def asked(agent: Agent, session_id: str, says: str, failed: list[str]) -> None:
     try:
         with opened(agent) as reader:
             ask_everything(reader, session_id)
-            assert len(reader.listing.facts([session_id, agent.id_of("other")])) == 2
+            assert len(reader.listing.sessions([session_id, agent.id_of("other")])) == 2
     except Exception as problem:  # all of them are wanted at once
         failed.append(f"{says}: {problem!r}"[:300])
 

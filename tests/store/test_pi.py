@@ -248,7 +248,7 @@ def test_what_lists_say(agent: PiByHand, session_id: str) -> None:
         usage = reader.usage(session_id)
         assert usage.tokens == 135
         assert usage.cost and usage.cost.dollars == pytest.approx(0.25), "of two replies and a cache that was warmed"
-        facts = reader.listing.facts([session_id])[session_id]
+        facts = reader.listing.sessions([session_id])[session_id]
         assert (facts.title, facts.model, facts.cwd) == (session.title, session.model, session.cwd)
     path = agent.path("s")
     command = f"cd {CWD} && pi --session {path}"

@@ -58,7 +58,7 @@ def test_no_entry_stops_a_reader(tmp_path: Path, start: int) -> None:
         write(agent.directory / f"{number}.jsonl", variant.records)
     write(agent.directory / "whole.jsonl", ENTRIES)
     with opened(agent) as reader:
-        assert len(reader.listing.facts([each.id for each in reader.listing.files()])) == len(some) + 1  # type: ignore[attr-defined]
+        assert len(reader.listing.sessions([each.id for each in reader.listing.files()])) == len(some) + 1  # type: ignore[attr-defined]
         for number, variant in enumerate(some):
             try:
                 ask_everything(reader, str(number))

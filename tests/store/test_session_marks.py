@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.factories.stores import create_empty
-from viewer.stores.base import Store
+from viewer.stores.base import NOTHING, RowsDigest, Store
 from viewer.stores.hermes.change_tokens import appended, counted_rows, read_marks, rows_said
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.listing import NOTHING, RowsDigest
 
 
 @pytest.fixture

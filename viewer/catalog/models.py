@@ -93,7 +93,7 @@ class SessionIndex(models.Model):
 
     The conversation: `parts` counts its sessions up to this one, `continues` is the previous one, `continued`: the
     agent ended this one to go on in another, `forked`: the session's own configuration says that it continues no other;
-    `base_title` and `part_number` come from its title (`listing.SessionFacts`). `tip`: no session follows; only such a
+    `base_title` and `part_number` come from its title (`stores.base.Session`). `tip`: no session follows; only such a
     session has a `kind` and is listed. `first_words` are those of the conversation, `own_words` of this session;
     `words` is the text for the list's search, and `sort_name` the key for the order of names. `pinned` is the agent's
     own mark.
@@ -106,7 +106,7 @@ class SessionIndex(models.Model):
     cannot be compacted, as one sentence, "" if it can; null if no worker has looked, or no session of the store could
     be compacted then.
 
-    Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under`: some rows
+    Compared with the store: `mark` is the digest of the session's own rows (`stores.base.RowsDigest`), `under`: some rows
     are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why a session
     cannot be read.
     """
@@ -261,9 +261,9 @@ class StoreText(models.Model):
 class SessionText(models.Model):
     """How far the text of one session is indexed: up to the reader's `cursor`.
 
-    `mark` is the session's digest (`listing.RowsDigest`) when it was last noted. `due` asks a worker to look: at new
-    text or, if what was indexed is `void` or the session `gone`, at what must be dropped; but not before `wait_until`
-    (epoch seconds). `failed`: it could not be read the last time. `version` counts the writes, so that nobody writes
+    `mark` is the session's digest (`base.RowsDigest`) when it was last noted. `due` asks a worker to look: at new text
+    or, if what was indexed is `void` or the session `gone`, at what must be dropped; but not before `wait_until` (epoch
+    seconds). `failed`: it could not be read the last time. `version` counts the writes, so that nobody writes
     what two workers have read twice.
     """
 

@@ -1,4 +1,4 @@
-"""A store's facts as lines: what is shown, which part of a conversation is listed, what lists are filtered by.
+"""A store's sessions as lines: what is shown, which part of a conversation is listed, what lists are filtered by.
 
 First everything is read and made (`prepared`), then written in one transaction (`commit`), which fails if another
 process wrote lines of this store meanwhile: its data may be newer.
@@ -16,10 +16,10 @@ from viewer import times
 from viewer.catalog import needs_compaction, one_session
 from viewer.catalog.models import FacetGroup, SessionDay, SessionIndex, StoreState, name_of
 from viewer.catalog.search import indexing
-from viewer.stores.base import CHAIN_LIMIT, Store
+from viewer.stores.base import CHAIN_LIMIT, Session, Store
 from viewer.stores.batches import chunks
 from viewer.stores.clean_text import sanitized
-from viewer.stores.listing import SessionFacts, is_askable, path_start
+from viewer.stores.listing import is_askable, path_start
 from viewer.stores.registry import Reader
 from viewer.usage import counting
 from viewer.web import own_database
@@ -52,17 +52,17 @@ def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     ids = [session_id for session_id in ids if is_askable(session_id)]
     result = Prepared(state.edition, offers_text=reader.offers_text)
     lines = lines_of(state, ids)
-    facts, failures = _described(reader, ids)
+    sessions, failures = _described(reader, ids)
     for session_id in ids:
         if session_id in failures:
             line = lines.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0, title=session_id)
             if _note_failure(line, failures[session_id]):
                 one_session.log(reader.store.name, session_id, "listed", failures[session_id])
                 result.lines[session_id] = line
-        elif session_id in facts:
+        elif session_id in sessions:
             line = lines.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
             mark = line.mark
-            if _note(reader, line, facts[session_id]):
+            if _note(reader, line, sessions[session_id]):
                 result.lines[session_id] = line
             if line.mark != mark:
                 result.shaken.add(session_id)
@@ -71,18 +71,18 @@ def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     return result
 
 
-def _described(reader: Reader, ids: Sequence[str]) -> tuple[dict[str, SessionFacts], dict[str, Exception]]:
-    """The facts of these sessions, and the exceptions for others: those must not keep the rest from being listed."""
+def _described(reader: Reader, ids: Sequence[str]) -> tuple[dict[str, Session], dict[str, Exception]]:
+    """These sessions, and the exceptions for others: those must not keep the rest from being listed."""
     try:
-        return reader.listing.facts(ids), {}
+        return reader.listing.sessions(ids), {}
     except one_session.OF_ALL:
         raise
     except Exception as failure:
         if len(ids) == 1:
             return {}, {ids[0]: failure}
     parts = [_described(reader, [session_id]) for session_id in ids]
-    facts = {name: each for described, _ in parts for name, each in described.items()}
-    return facts, {name: failure for _, failures in parts for name, failure in failures.items()}
+    sessions = {name: each for described, _ in parts for name, each in described.items()}
+    return sessions, {name: failure for _, failures in parts for name, failure in failures.items()}
 
 
 def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, SessionIndex]:
@@ -102,29 +102,37 @@ def _note_failure(line: SessionIndex, failure: Exception) -> bool:
     return before != _values(line)
 
 
-def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
-    """Update a line from its facts; returns whether anything changed."""
+def _note(reader: Reader, line: SessionIndex, session: Session) -> bool:
+    """Update a line from its session; returns whether anything changed."""
     before = _values(line) if line.pk else None
-    line.row, line.problem = facts.row, ""
-    if before is not None and line.model != _shortened(facts.model):
+    line.row, line.problem = session.row, ""
+    if before is not None and line.model != _shortened(session.model):
         line.tokens, line.due = None, True  # each model counts in its own way
-    line.source, line.model, line.title = _shortened(facts.source), _shortened(facts.model), _shortened(facts.title)
-    line.parent, line.forked = _kept_id(facts.parent), facts.parent in facts.forked_from
-    line.branched_from, line.delegated = _kept_id(facts.branched_from), facts.delegated
-    line.base_title, line.part_number = _shortened(facts.base_title), facts.part_number
-    line.started_at, line.ended_at, line.continued = times.known(facts.started_at), facts.ended_at, facts.continued
-    line.archived, line.pinned = facts.archived, facts.pinned
-    line.cwd, line.git_branch = path_start(storable(facts.cwd)), _shortened(facts.git_branch)
-    line.window = counting.context_window(line.model, facts.window)
-    if before is None or line.mark != facts.mark.digest:
-        _note_rows(reader, line, facts)
+    line.source, line.model, line.title = (
+        _shortened(session.source),
+        _shortened(session.model),
+        _shortened(session.title),
+    )
+    line.parent, line.forked = _kept_id(session.parent), session.forked
+    line.branched_from, line.delegated = _kept_id(session.branched_from), session.delegated
+    line.base_title, line.part_number = _shortened(session.base_title), session.part_number
+    line.started_at, line.ended_at, line.continued = (
+        times.known(session.started_at),
+        session.ended_at,
+        session.continued,
+    )
+    line.archived, line.pinned = session.archived, session.pinned
+    line.cwd, line.git_branch = path_start(storable(session.cwd)), _shortened(session.git_branch)
+    line.window = counting.context_window(line.model, session.window)
+    if before is None or line.mark != session.mark.digest:
+        _note_rows(reader, line, session)
     _set_words(line)
     return before != _values(line)
 
 
-def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
-    mark = facts.mark
-    activity = reader.listing.activity(facts, None if line.messages is None else line.mark)
+def _note_rows(reader: Reader, line: SessionIndex, session: Session) -> None:
+    mark = session.mark
+    activity = reader.listing.activity(session, None if line.messages is None else line.mark)
     appended = activity.appended
     if line.messages is None or appended is None:
         _uncount(line)

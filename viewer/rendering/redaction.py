@@ -42,6 +42,7 @@ def redacted_session(session: Session, put: Replacement | None = None) -> Sessio
     return replace(
         session,
         title=redacted_name(session.title, put),
+        base_title=redacted_name(session.base_title, put),
         first_words=redacted_name(session.first_words, put),
         source=redaction.redact_shown(session.source, put),
         cwd=redaction.redact_shown(session.cwd, put),

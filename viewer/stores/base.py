@@ -75,34 +75,64 @@ def is_active(ended_at: float | None, last_active: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsDigest:
+    """A session's own rows (without those of earlier parts): how many, how many live, the newest id; `digest` differs
+    when another set of rows, by ids and times, exists or is live. It does not notice texts that were changed in place.
+    """
+
+    rows: int
+    live: int
+    newest: int
+    digest: str
+
+
+NOTHING = RowsDigest(0, 0, 0, "")
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
-    """One session. Times in epoch seconds; `parts` counts the sessions of its conversation up to this one; `base_title`
-    is the title without the number that an agent gives to such a part; `branched_from` is the id of the session whose
-    context it began with, `delegated_from` the id of the session that started it as a sub-agent, "" for none; `is_open`
-    says whether a client of the agent has it open, None where the agent does not say; `window` is the context window
-    that the agent's own data gives for the model, in tokens, 0 for unknown.
+    """One session. Times in epoch seconds. `first_words` and `last_active` need messages to be read: lists ask for them
+    apart (`listing.Activity`). `window` is the context window that the agent's own data gives for the model, in tokens,
+    0 for unknown; `is_open` says whether a client of the agent has it open, None where the agent does not say.
+
+    Where it comes from: `branched_from` is the id of the session whose context it began with, `delegated_from` that of
+    the session that started it as a sub-agent, "" for none; `delegated`: it is a sub-agent's. `forked`: its own
+    configuration says that it does not continue its `parent`.
+
+    Its conversation: `parts` counts the sessions up to this one; `base_title` and `part_number` are what its title says
+    about its part (the whole title and 1 where it says nothing); `continued`: the agent ended it to continue in another
+    session.
+
+    For lists: `row` is its number in the store, `mark` the digest of its rows.
     """
 
     store: str
     id: str
-    source: str
-    model: str
-    title: str
-    first_words: str
-    parent: str
-    started_at: float
-    last_active: float
-    ended_at: float | None
-    end_reason: str
-    archived: bool
-    cwd: str
-    parts: int
-    branched_from: str
+    source: str = ""
+    model: str = ""
+    title: str = ""
+    first_words: str = ""
+    parent: str = ""
+    started_at: float = 0.0
+    last_active: float = 0.0
+    ended_at: float | None = None
+    end_reason: str = ""
+    archived: bool = False
+    cwd: str = ""
+    parts: int = 1
+    branched_from: str = ""
     delegated_from: str = ""
     base_title: str = ""
     git_branch: str = ""
     is_open: bool | None = None
     window: int = 0
+    delegated: bool = False
+    forked: bool = False
+    continued: bool = False
+    part_number: int = 1
+    pinned: bool = False
+    row: int = 0
+    mark: RowsDigest = NOTHING
 
     @property
     def name(self) -> str:

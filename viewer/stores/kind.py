@@ -81,10 +81,6 @@ class Agent:
         """
         return ""
 
-    def resumes(self, session: Session) -> bool:
-        """Whether the agent can continue a session at all."""
-        return True
-
     def resume_command(self, session_id: str) -> str:
         """What to type into a terminal to continue this session."""
         return ""

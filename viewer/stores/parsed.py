@@ -18,7 +18,7 @@ from typing import ClassVar
 from cachetools import LRUCache
 
 from viewer.stores import conversation
-from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, RowsDigest, Session, Store
 from viewer.stores.changes import Json
 from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotBranchable, NotFound, StoreReadOnly, StoreUnavailable
@@ -27,7 +27,6 @@ from viewer.stores.jsonl.files import TOO_LARGE, readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.kind import Agent, newer_than
-from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -56,7 +55,7 @@ REMEMBERED = 20_000  # sessions of which facts are held
 class ParsedFacts:
     """What lists ask of a session; `version` is the client's, "" for unknown."""
 
-    facts: SessionFacts
+    session: Session  # of a store without a name
     first_words: str
     newest: float
     version: str
@@ -114,17 +113,18 @@ class ParsedStores(HomeStores):
             try:
                 session = self.parsed(file)
             except StoreUnavailable:  # its own page says why, and it may be readable the next time
-                return ParsedFacts(self._facts(file, ParsedSession()), "", 0.0, "", is_empty=False)
+                return ParsedFacts(self._listed(file, ParsedSession()), "", 0.0, "", is_empty=False)
             known = ParsedFacts(
-                self._facts(file, session), session.first_words, session.newest, session.version, session.is_empty
+                self._listed(file, session), session.first_words, session.newest, session.version, session.is_empty
             )
             with _lock:
                 _facts[file] = known
         return known
 
-    def _facts(self, file: ParsedFile, session: ParsedSession) -> SessionFacts:
+    def _listed(self, file: ParsedFile, session: ParsedSession) -> Session:
         parent = file.parent or session.branched_from
-        return SessionFacts(
+        return Session(
+            store="",
             id=file.id,
             row=file.number,
             source=self.name,
@@ -136,7 +136,8 @@ class ParsedStores(HomeStores):
             cwd=session.cwd or file.cwd,
             branched_from="" if file.parent else session.branched_from,
             delegated=bool(file.parent),
-            forked_from=(parent,) if parent else (),
+            delegated_from=file.parent,
+            forked=bool(parent),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text),
             git_branch=session.branch,
             window=session.window,
@@ -175,9 +176,9 @@ class ParsedAgent(Agent):
         """With the directory that it worked in; "" for a sub-agent's session, which cannot be resumed."""
         known = self._of(session_id)
         command = self.kind.command.format(shell_word(session_id))
-        if known is None or known.facts.delegated:
+        if known is None or known.session.delegated:
             return "" if known else command
-        return f"cd {shell_word(known.facts.cwd)} && {command}" if known.facts.cwd else command
+        return f"cd {shell_word(known.session.cwd)} && {command}" if known.session.cwd else command
 
     def untried_version(self, session_id: str) -> str:
         known = self._of(session_id)
@@ -204,8 +205,8 @@ class ParsedListing(FileListing[ParsedFile]):
     def files(self) -> Iterable[ParsedFile]:
         return (each for each in self.every if not self.kind.facts(each).is_empty)
 
-    def facts_of(self, file: ParsedFile) -> SessionFacts:
-        return self.kind.facts(file).facts
+    def listed(self, file: ParsedFile) -> Session:
+        return replace(self.kind.facts(file).session, store=self.store.name)
 
     def words_of(self, file: ParsedFile) -> str:
         return self.kind.facts(file).first_words
@@ -242,21 +243,17 @@ class ParsedReader(FileReader):
     # -- sessions
 
     def session(self, session_id: str) -> Session:
-        return self.listing.session_of(self.store, self._file(session_id))
+        return self.listing.session_of(self._file(session_id))
 
     def usage(self, session_id: str) -> ReportedUsage:
         return self._messages(session_id).usage
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
-        known = [self.kind.facts(each) for each in self.listing.every]
-        children = sorted(
-            (each for each in known if each.facts.parent in parts), key=lambda each: each.facts.started_at
-        )
+        known = (self.kind.facts(each) for each in self.listing.every)
+        begun = {each.session.id: (each.session, each.first_words) for each in known if each.session.parent in parts}
         return [
-            ChildSession(
-                each.facts.id, each.facts.title or each.first_words, "delegate" if each.facts.delegated else "branch"
-            )
-            for each in children
+            ChildSession(each.id, each.title or words, "delegate" if each.delegated else "branch")
+            for each, words in sorted(begun.values(), key=lambda pair: pair[0].started_at)
         ]
 
     # -- messages

@@ -7,14 +7,14 @@ numbers them; after any change in it, lists read all of it again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from viewer.stores.errors import NotFound
 
-from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
+from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, RowsDigest, Session, Store
 from .history_types import History, HistoryEntry
-from .listing import Activity, Changes, RowsDigest, SessionFacts
+from .listing import Activity, Changes
 from .message import State, StoredMessage
 from .packing import pack
 from .reader import Reader, preview
@@ -80,41 +80,32 @@ class WholeListing:
     def _numbered(self) -> list[tuple[int, str | None]]:
         return [(number, each.session.id) for number, each in enumerate(self.conversations, start=1)]
 
-    def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
+    def sessions(self, ids: Sequence[str]) -> dict[str, Session]:
         numbers = {session_id: number for number, session_id in self._numbered()}
-        return {each.session.id: _facts(each, numbers[each.session.id]) for each in self._of(ids)}
+        return {each.session.id: _listed(each, numbers[each.session.id]) for each in self._of(ids)}
 
     def _of(self, ids: Sequence[str]) -> Iterator[WholeConversation]:
         return (each for each in self.conversations if each.session.id in set(ids))
 
-    def activity(self, facts: SessionFacts, before: str | None) -> Activity:
-        conversation = next(self._of([facts.id]))
+    def activity(self, session: Session, before: str | None) -> Activity:
+        conversation = next(self._of([session.id]))
         messages = conversation.messages
         was_compacted = any(message.state == "under" for message in messages)
         return Activity(conversation.session.last_active, first_words(messages), was_compacted)
 
 
-def _facts(conversation: WholeConversation, number: int) -> SessionFacts:
-    session, live = conversation.session, sum(message.state == "live" for message in conversation.messages)
-    return SessionFacts(
-        id=session.id,
+def _listed(conversation: WholeConversation, number: int) -> Session:
+    session, messages = conversation.session, conversation.messages
+    return replace(
+        session,
         row=number,
-        source=session.source,
-        model=session.model,
-        title=session.title,
         base_title=session.title,
-        parent=session.parent,
-        started_at=session.started_at,
-        ended_at=session.ended_at,
-        archived=session.archived,
-        cwd=session.cwd,
-        branched_from=session.branched_from,
         delegated=bool(session.delegated_from),
-        forked_from=(session.parent,) if session.parent else (),
+        forked=bool(session.parent),
         mark=RowsDigest(
-            len(conversation.messages),
-            live,
-            max((each.id for each in conversation.messages), default=0),
+            len(messages),
+            sum(message.state == "live" for message in messages),
+            max((each.id for each in messages), default=0),
             conversation.digest,
         ),
     )

@@ -80,9 +80,7 @@ def header(opened: OpenSession, view: str = "") -> Header:
         near=is_near(opened.reader.store, opened.session.model, opened.window, used),
         branch_of=branch_of,
         branch_href=branch_href,
-        resume=resume_command(opened.reader.store, session.id, redacting=opened.redacting)
-        if agent_of(opened.reader.store).resumes(session)
-        else "",
+        resume="" if session.continued else resume_command(opened.reader.store, session.id, redacting=opened.redacting),
         untried=agent_of(opened.reader.store).untried_version(session.id),
         kin=tuple(_kin(opened)),
     )

@@ -6,21 +6,20 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import BinaryIO
 
 from cachetools import LRUCache, cached
 
-from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, RowsDigest, Session, Store
 from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.conversation import searchable
 from viewer.stores.errors import NotBranchable
 from viewer.stores.jsonl.files import FileState, readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
-from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.lock_owners import Presence
 from viewer.stores.message import (
     AbandonedBranch,
@@ -73,7 +72,7 @@ class ClaudeReader(FileReader):
         file, opened = self._file(session_id), presence.open_sessions(self.store)
         is_open = None if opened is None or file.parent else session_id in opened
         with readable(file.path):
-            return self.listing.session_of(self.store, file, is_open)
+            return replace(self.listing.session_of(file), is_open=is_open)
 
     def usage(self, session_id: str) -> ReportedUsage:
         return _usage(self._file(session_id))
@@ -277,9 +276,10 @@ class ClaudeListing(FileListing[SessionFile]):
     def time_of(self, file: SessionFile) -> float:
         return facts_of(file).newest
 
-    def facts_of(self, file: SessionFile) -> SessionFacts:
+    def listed(self, file: SessionFile) -> Session:
         facts = facts_of(file)
-        return SessionFacts(
+        return Session(
+            store=self.store.name,
             id=file.id,
             row=file.number,
             source=facts.source,
@@ -291,7 +291,8 @@ class ClaudeListing(FileListing[SessionFile]):
             cwd=facts.cwd,
             branched_from=forks.origin(file),
             delegated=bool(file.parent),
-            forked_from=(file.parent,) if file.parent else (),
+            delegated_from=file.parent,
+            forked=bool(file.parent),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text),
             git_branch=facts.branch,
         )

@@ -6,17 +6,16 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from viewer.stores import conversation
-from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, RowsDigest, Session, Store
 from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, NotRedoable, StoreError
 from viewer.stores.jsonl.files import readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
-from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.lock_owners import Presence
 from viewer.stores.message import (
     AbandonedBranch,
@@ -81,7 +80,7 @@ class CodexReader(FileReader):
     def session(self, session_id: str) -> Session:
         file, opened = self._file(session_id), presence.open_sessions(self.store)
         with readable(file.path):
-            return self.listing.session_of(self.store, file, None if opened is None else session_id in opened)
+            return replace(self.listing.session_of(file), is_open=None if opened is None else session_id in opened)
 
     def _facts(self, file: ThreadFile) -> ThreadFacts:
         with readable(file.path):
@@ -256,11 +255,12 @@ class CodexListing(FileListing[ThreadFile]):
     def time_of(self, file: ThreadFile) -> float:
         return facts_of(file, self._threads).newest
 
-    def facts_of(self, file: ThreadFile) -> SessionFacts:
+    def listed(self, file: ThreadFile) -> Session:
         facts = facts_of(file, self._threads)
         head = facts.head
         parent = head.spawned_by or head.forked_from
-        return SessionFacts(
+        return Session(
+            store=self.store.name,
             id=file.id,
             row=file.number,
             source=head.source,
@@ -273,7 +273,8 @@ class CodexListing(FileListing[ThreadFile]):
             cwd=facts.cwd,
             branched_from=head.forked_from,
             delegated=head.is_sub_agent,
-            forked_from=(parent,) if parent else (),
+            delegated_from=parent if head.is_sub_agent else "",
+            forked=bool(parent),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text + file.row.title),
             git_branch=head.branch,
             window=facts.window,

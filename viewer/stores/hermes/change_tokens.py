@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+from viewer.stores.base import RowsDigest
 from viewer.stores.batches import chunks
-from viewer.stores.listing import RowsDigest
 
 from .codec import number, state_of
 from .columns import marks

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from viewer.stores import packing
-from viewer.stores.base import ChangeToken
-from viewer.stores.listing import NOTHING
+from viewer.stores.base import NOTHING, ChangeToken
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
 

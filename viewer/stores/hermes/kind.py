@@ -21,7 +21,6 @@ from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
 from . import agent_config, database, listing, schema, schema_postgres
-from .paths import CONTINUED
 from .reader import open_store
 from .writer import HermesWriter
 
@@ -46,9 +45,6 @@ class HermesAgent(Agent):
 
     def sends_otherwise(self) -> str:
         return said_of_engine(agent_config.engine(self.store), agent_config.OWN_ENGINE)
-
-    def resumes(self, session: Session) -> bool:
-        return session.end_reason != CONTINUED
 
     def resume_command(self, session_id: str) -> str:
         return f"hermes --resume {shell_word(session_id)}"

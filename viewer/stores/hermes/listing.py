@@ -2,25 +2,22 @@
 
 A row of `sessions` may contain a system prompt of 10 kB before the columns that a list shows: rows are only read by
 keys. News is found by row ids: those of messages are never used again, those of sessions may be (so listed sessions are
-compared with the store again by `SessionFacts`).
+compared with the store again).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from viewer import times
+from viewer.stores.base import NOTHING, Session
 from viewer.stores.batches import chunks
 from viewer.stores.listing import (
     LONGEST_ID,
-    NOTHING,
     Activity,
     Changes,
-    RowsDigest,
-    SessionFacts,
     is_askable,
 )
 
@@ -29,18 +26,11 @@ from .change_tokens import read_marks, rows_said
 from .columns import marks, selection
 from .database import OpenStore
 from .dialect import SQLITE
-from .paths import BRANCHED, CONTINUED, FORKS, circle, read_config, split_title
+from .paths import CONTINUED, WANTED, circle, session_of
 
-DELEGATED = "_delegate_from"
 NOT_LISTED = (
     "Its sessions have {rows} with ids that cannot be asked for (missing, no text, or too long): these are not listed."
 )
-
-_WANTED = {
-    "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
-    "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
-    "git_branch": "NULL", "pinned": "0",
-}  # fmt: skip
 
 
 def changed(reader: OpenStore, cursor: str, messages: int, sessions: int) -> Changes | None:
@@ -113,10 +103,10 @@ def remarks(reader: OpenStore) -> list[str]:
     return [NOT_LISTED.format(rows="1 row" if unlisted == 1 else f"{unlisted:,} rows")] if unlisted else []
 
 
-def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]:
-    """The facts of those of these sessions that exist."""
-    facts: dict[str, SessionFacts] = {}
-    columns = selection(reader.columns.sessions, _WANTED)
+def read_sessions(reader: OpenStore, ids: Sequence[str]) -> dict[str, Session]:
+    """Those of these sessions that exist."""
+    sessions: dict[str, Session] = {}
+    columns = selection(reader.columns.sessions, WANTED)
     digests = read_marks(reader, ids)
     for chunk in chunks(ids):
         cursor = reader.con.execute(
@@ -127,34 +117,9 @@ def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]
             row = dict(zip(names, values, strict=True))
             if row["parent_session_id"] and row["end_reason"] == CONTINUED and circle(reader, row["id"]):
                 row["parent_session_id"] = None
-            facts[row["id"]] = _facts(row, digests.get(row["id"], NOTHING))
-    return facts
-
-
-def _facts(row: dict[str, Any], mark: RowsDigest) -> SessionFacts:
-    config, title = read_config(row["model_config"]), str(row["title"] or "")
-    base_title, part_number = split_title(title)
-    return SessionFacts(
-        id=row["id"],
-        row=row["row"],
-        source=str(row["source"] or ""),
-        model=str(row["model"] or ""),
-        title=title,
-        base_title=base_title,
-        part_number=part_number,
-        parent=str(row["parent_session_id"] or ""),
-        started_at=times.known(row["started_at"]),
-        ended_at=times.known(row["ended_at"]) if row["ended_at"] is not None else None,
-        continued=row["end_reason"] == CONTINUED,
-        archived=bool(row["archived"]),
-        cwd=str(row["cwd"] or ""),
-        branched_from=str(config.get(BRANCHED) or ""),
-        delegated=bool(config.get(DELEGATED)),
-        forked_from=tuple(str(config[fork]) for fork in FORKS if config.get(fork)),
-        mark=mark,
-        git_branch=str(row["git_branch"] or ""),
-        pinned=bool(row["pinned"]),
-    )
+            mark = digests.get(row["id"], NOTHING)
+            sessions[row["id"]] = replace(session_of(reader.store, row), row=row["row"], mark=mark)
+    return sessions
 
 
 def has_rows_under(reader: OpenStore, session_id: str) -> bool:
@@ -179,15 +144,15 @@ class HermesListing:
     def page(self, number: int, limit: int) -> list[tuple[int, str | None]]:
         return _numbered(self.reader, "rowid <= ? ORDER BY rowid DESC", number, limit)
 
-    def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
-        return read_facts(self.reader, ids)
+    def sessions(self, ids: Sequence[str]) -> dict[str, Session]:
+        return read_sessions(self.reader, ids)
 
-    def activity(self, facts: SessionFacts, before: str | None) -> Activity:
-        mark = facts.mark
-        appended = None if before is None else rows_said(self.reader, facts.id, before, mark.digest)
+    def activity(self, session: Session, before: str | None) -> Activity:
+        mark = session.mark
+        appended = None if before is None else rows_said(self.reader, session.id, before, mark.digest)
         return Activity(
-            previews.last_active(self.reader, facts.id),
-            previews.first_words(self.reader, facts.id),
-            mark.rows > mark.live and has_rows_under(self.reader, facts.id),
+            previews.last_active(self.reader, session.id),
+            previews.first_words(self.reader, session.id),
+            mark.rows > mark.live and has_rows_under(self.reader, session.id),
             appended,
         )

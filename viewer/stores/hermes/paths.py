@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from viewer import times
-from viewer.stores.base import CHAIN_LIMIT, ChildSession, ReportedUsage, Session
+from viewer.stores.base import CHAIN_LIMIT, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.errors import NotFound
 from viewer.usage import pricing
 from viewer.usage.pricing import Cost
@@ -32,10 +33,10 @@ _COSTS = ("actual_cost_usd", "estimated_cost_usd")
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
-_WANTED = {
+WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
-    "git_branch": "NULL",
+    "git_branch": "NULL", "pinned": "0",
 }  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def split_title(title: str) -> tuple[str, int]:
 def get_session(reader: OpenStore, session_id: str) -> Session:
     """The session of this id. Raises NotFound."""
     cursor = reader.con.execute(
-        f"SELECT {selection(reader.columns.sessions, _WANTED)} FROM sessions WHERE id = ?", [session_id]
+        f"SELECT {selection(reader.columns.sessions, WANTED)} FROM sessions WHERE id = ?", [session_id]
     )
     names, values = [column[0] for column in cursor.description], cursor.fetchone()
     if values is None:
@@ -89,26 +90,35 @@ def reply_times(reader: OpenStore, session_id: str) -> list[float]:
 
 def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
     parts = chain(reader, row["id"]) if row["parent_session_id"] else [row["id"]]
-    config = read_config(row["model_config"])
+    begun = "" if row["title"] else first_words(reader, parts[0])
+    return replace(session_of(reader.store, row), first_words=begun, last_active=active, parts=len(parts))
+
+
+def session_of(store: Store, row: dict[str, Any]) -> Session:
+    """What its row, with the columns WANTED, says about a session."""
+    config, title, parent = read_config(row["model_config"]), str(row["title"] or ""), row["parent_session_id"]
+    base_title, part_number = split_title(title)
     return Session(
-        store=reader.store.name,
+        store=store.name,
         id=str(row["id"]),
         source=str(row["source"] or ""),
         model=str(row["model"] or ""),
-        title=str(row["title"] or ""),
-        first_words="" if row["title"] else first_words(reader, parts[0]),
-        parent=str(row["parent_session_id"] or ""),
+        title=title,
+        base_title=base_title,
+        part_number=part_number,
+        parent=str(parent or ""),
         started_at=times.known(row["started_at"]),
-        last_active=active,
         ended_at=times.known(row["ended_at"]) if row["ended_at"] is not None else None,
         end_reason=str(row["end_reason"] or ""),
+        continued=row["end_reason"] == CONTINUED,
         archived=bool(row["archived"]),
         cwd=str(row["cwd"] or ""),
         git_branch=str(row["git_branch"] or ""),
-        parts=len(parts),
         branched_from=str(config.get(BRANCHED) or ""),
         delegated_from=str(config.get(DELEGATED) or ""),
-        base_title=split_title(str(row["title"] or ""))[0],
+        delegated=bool(config.get(DELEGATED)),
+        forked=str(parent or "") in (str(config[fork]) for fork in FORKS if config.get(fork)),
+        pinned=bool(row["pinned"]),
     )
 
 

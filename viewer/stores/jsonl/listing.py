@@ -11,12 +11,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
 
-from viewer.stores.base import Session, Store
-from viewer.stores.listing import Activity, Changes, SessionFacts, session_of
+from viewer.stores.base import Session
+from viewer.stores.listing import Activity, Changes
 
 from .files import FileState
 
@@ -49,8 +50,8 @@ class FileListing(ABC, Generic[F]):
         """The files of all sessions. Raises OSError where they cannot be listed."""
 
     @abstractmethod
-    def facts_of(self, file: F) -> SessionFacts:
-        """What its file says about a session. Raises OSError."""
+    def listed(self, file: F) -> Session:
+        """What its file says about a session, without what needs messages to be read. Raises OSError."""
 
     @abstractmethod
     def words_of(self, file: F) -> str:
@@ -60,10 +61,10 @@ class FileListing(ABC, Generic[F]):
     def time_of(self, file: F) -> float:
         """The time of its newest entry, in epoch seconds, 0.0 where none has one. Raises OSError."""
 
-    def session_of(self, store: Store, file: F, is_open: bool | None = None) -> Session:
+    def session_of(self, file: F) -> Session:
         """The session that is written to this file. Raises OSError."""
         last_active = self.time_of(file) or file.state.changed / 1e9
-        return session_of(store, self.facts_of(file), self.words_of(file), last_active, is_open)
+        return replace(self.listed(file), first_words=self.words_of(file), last_active=last_active)
 
     @cached_property
     def _files(self) -> dict[str, F]:
@@ -97,17 +98,17 @@ class FileListing(ABC, Generic[F]):
     def page(self, number: int, limit: int) -> list[tuple[int, str | None]]:
         return [pair for pair in reversed(self._by_number) if pair[0] <= number][:limit]
 
-    def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
-        facts_by_id = {}
+    def sessions(self, ids: Sequence[str]) -> dict[str, Session]:
+        sessions = {}
         for session_id in ids:
             file = self._files.get(session_id)
             with suppress(FileNotFoundError):
                 if file is not None:
-                    facts_by_id[session_id] = self.facts_of(file)
-        return facts_by_id
+                    sessions[session_id] = self.listed(file)
+        return sessions
 
-    def activity(self, facts: SessionFacts, before: str | None) -> Activity:
-        file = self._files.get(facts.id)
+    def activity(self, session: Session, before: str | None) -> Activity:
+        file = self._files.get(session.id)
         if file is None:
             return Activity(0.0, "")
         try:

@@ -23,6 +23,7 @@ from viewer.stores.base import (
     ChangeToken,
     ChildSession,
     ReportedUsage,
+    RowsDigest,
     Session,
     Store,
 )
@@ -30,7 +31,6 @@ from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, 
 from viewer.stores.errors import NotBranchable, NotRedoable, StoreReadOnly
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
-from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.lock_owners import Presence
 from viewer.stores.message import Addition, ReportedCompaction, StoredMessage
 from viewer.stores.reader import preview
@@ -57,6 +57,7 @@ _held: LRUCache[tuple[str, str], OpenCodeMessages] = LRUCache(HELD)
 class OpenCodeListing(FileListing[SessionRow]):
     """`listing.Listing` of such a store: a session's row is what a session's file is in others."""
 
+    store: Store
     con: sqlite3.Connection
 
     def files(self) -> list[SessionRow]:
@@ -68,9 +69,10 @@ class OpenCodeListing(FileListing[SessionRow]):
     def time_of(self, file: SessionRow) -> float:
         return file.state.changed / 1e9
 
-    def facts_of(self, file: SessionRow) -> SessionFacts:
+    def listed(self, file: SessionRow) -> Session:
         parent, title = file.text("parent_id"), file.title
-        return SessionFacts(
+        return Session(
+            store=self.store.name,
             id=file.id,
             row=file.number,
             source="opencode",
@@ -83,7 +85,8 @@ class OpenCodeListing(FileListing[SessionRow]):
             cwd=file.text("directory"),
             branched_from="",
             delegated=bool(parent),
-            forked_from=(parent,) if parent else (),
+            delegated_from=parent,
+            forked=bool(parent),
             mark=RowsDigest(
                 file.messages, 0, file.newest, f"{file.state.text} {title} {file.revert} {file.values['time_archived']}"
             ),
@@ -156,13 +159,13 @@ class OpenCodeReader(FileReader):
 
     @cached_property
     def listing(self) -> OpenCodeListing:
-        return OpenCodeListing(self.con)
+        return OpenCodeListing(self.store, self.con)
 
     def _row(self, session_id: str) -> SessionRow:
         return paths.session_row(self.con, self.store, session_id)
 
     def session(self, session_id: str) -> Session:
-        return self.listing.session_of(self.store, self._row(session_id))
+        return self.listing.session_of(self._row(session_id))
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
         rows = [row for row in self.listing.all() if row.text("parent_id") in parts and row.id not in parts]

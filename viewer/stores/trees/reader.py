@@ -12,13 +12,12 @@ from functools import cached_property
 from typing import ClassVar
 
 from viewer.stores import conversation
-from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, RowsDigest, Session, Store
 from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotBranchable, NotFound, NotRedoable, StoreUnavailable
 from viewer.stores.jsonl.files import readable, state_of
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
-from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.message import AbandonedBranch, Addition, ReportedCompaction, StoredMessage
 from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
@@ -39,6 +38,7 @@ from .records import TreeEntry
 class TreeListing(FileListing[SessionPlace]):
     """`listing.Listing` of such a store: `read` gives the facts of a session."""
 
+    store: Store
     places: Places
     read: Callable[[SessionPlace], TreeFacts]
 
@@ -58,10 +58,11 @@ class TreeListing(FileListing[SessionPlace]):
         except sqlite3.Error as problem:
             raise OSError(str(problem)) from problem
 
-    def facts_of(self, file: SessionPlace) -> SessionFacts:
+    def listed(self, file: SessionPlace) -> Session:
         facts = self._facts(file)
         parent, branched_from = parent_of(file, facts)
-        return SessionFacts(
+        return Session(
+            store=self.store.name,
             id=file.id,
             row=file.number,
             source=source_name(file),
@@ -75,7 +76,9 @@ class TreeListing(FileListing[SessionPlace]):
             cwd=facts.cwd,
             branched_from=branched_from,
             delegated=bool(file.delegated_from),
-            forked_from=(parent,) if parent else (),
+            delegated_from=file.delegated_from,
+            end_reason="reset" if file.ended else "",
+            forked=bool(parent),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.text),
             pinned=file.noted.is_pinned,
             window=file.noted.window,
@@ -133,7 +136,7 @@ class TreeReader(FileReader):
 
     @cached_property
     def listing(self) -> TreeListing:  # cached: it looks at every session
-        return TreeListing(self._places, self._facts)
+        return TreeListing(self.store, self._places, self._facts)
 
     def _facts(self, location: SessionPlace) -> TreeFacts:
         return facts.facts_of(location)
@@ -146,8 +149,7 @@ class TreeReader(FileReader):
     def session(self, session_id: str) -> Session:
         location = self._location(session_id)
         with readable(location.path):
-            session = self.listing.session_of(self.store, location)
-        return replace(session, delegated_from=location.delegated_from, end_reason="reset" if location.ended else "")
+            return self.listing.session_of(location)
 
     def newest_part(self, session_id: str) -> str:
         return find(self._places, self.store, session_id).newest or session_id
