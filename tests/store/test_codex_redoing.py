@@ -25,7 +25,7 @@ def redo(writer: Writer, session_id: str, commit: Commit) -> None:
 
 
 def refusal(agent: CodexByHand, session_id: str, commit: Commit) -> str:
-    return fresh(agent).redo_refusal(session_id, commit.receipt)
+    return fresh(agent).commit_state(session_id, commit.receipt).redo_refusal
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])

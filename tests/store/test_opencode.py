@@ -16,7 +16,7 @@ from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import FILLING, heard, talk, turn
 from tests.agents.writing import compacted, undo
 from tests.listed import all_ids
-from viewer.stores.changes import CommitState
+from viewer.stores.changes import IN_EFFECT
 from viewer.stores.errors import (
     CompactionConflict,
     NotFound,
@@ -260,13 +260,13 @@ def test_a_commit_is_found_again_and_undone_and_redone(agent: OpenCodeByHand) ->
         assert reader.find_commit("s", token, [], Recorded()) is None
         assert reader.commit_state("s", commit.receipt).state == "in effect"
         assert reader.context_before("s", commit.receipt) == token["ids"]
-        assert reader.redo_refusal("s", commit.receipt) == undoing.IN_EFFECT
+        assert reader.commit_state("s", commit.receipt).redo_refusal == IN_EFFECT
     for message in turn("later"):
         agent.say("s", message)
     undo(agent, commit)
     assert agent.load("s") == [*before, *heard(list(turn("later")))]
     with opened(agent) as reader:
-        assert reader.commit_state("s", commit.receipt) == CommitState("undone", {"handoff": commit.handoff_id})
+        assert reader.commit_state("s", commit.receipt).undo == {"handoff": commit.handoff_id}
     writer_of(store_of(agent)).redo("s", json.loads(json.dumps(commit.receipt)), holder=new_holder())
     assert agent.load("s") == [*short, *heard(list(turn("later")))]
     undo(agent, commit)

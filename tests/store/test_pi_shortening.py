@@ -131,7 +131,7 @@ def test_undo_and_redo_move_no_byte(agent: PiByHand) -> None:
     with opened(agent) as reader:
         assert reader.commit_state(agent.id_of("s"), commit.receipt).state == "undone"
         assert not history(reader, agent.id_of("s")).boundaries
-        assert reader.redo_refusal(agent.id_of("s"), commit.receipt) == ""
+        assert reader.commit_state(agent.id_of("s"), commit.receipt).redo_refusal == ""
     age(agent)
     redo(agent, commit)
     assert now_sent(agent) == [*after, ("user", "And now?")]

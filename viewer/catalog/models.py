@@ -106,8 +106,8 @@ class SessionIndex(models.Model):
     cannot be compacted, as one sentence, "" if it can; null if no worker has looked, or no session of the store could
     be compacted then.
 
-    Compared with the store: `mark` is the digest of the session's own rows (`stores.base.RowsDigest`), `under`: some rows
-    are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why a session
+    Compared with the store: `mark` is the digest of the session's own rows (`base.RowsDigest`), `under`: some rows are
+    summarised away, `verified` is the generation of the store at the last comparison. `problem` says why a session
     cannot be read.
     """
 

@@ -33,7 +33,7 @@ def refusal(run: Run) -> str:
     with open_store(get_store(run.store)) as reader:
         if (problem := reader.refusal(run.session_id)) is not None:
             return problem.message
-        return reader.redo_refusal(run.session_id, receipt)
+        return reader.commit_state(run.session_id, receipt).redo_refusal
 
 
 def receipt_of(run: Run) -> Json | None:

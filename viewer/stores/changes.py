@@ -22,6 +22,8 @@ IS_SPLIT = (
     "The conversation was split into two sessions here: there is nothing in place to take back. The older one is "
     "whole; branch from here to go on from it."
 )
+IN_EFFECT = "This compaction is in effect."
+NO_REDO = "A compaction that was undone is not applied again in this kind of store: compact again."
 COVERED = "A later compaction came after this one: undo that one first."  # why one is neither undone nor applied again
 
 Json = dict[str, Any]
@@ -135,10 +137,13 @@ class CommitState:
     """What became of a commit: it is "in effect", also where a later compaction covers it; somebody "left" it, because
     the session went on from before it; it was "undone", with this receipt; or it is "gone" from the store, in whose
     place another file may be.
+
+    `redo_refusal` says in a sentence why it cannot be applied again, "" when it can.
     """
 
     state: Literal["in effect", "left", "undone", "gone"]
     undo: Json = field(default_factory=dict)
+    redo_refusal: str = NO_REDO
 
     @property
     def is_written(self) -> bool:

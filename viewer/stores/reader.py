@@ -25,8 +25,6 @@ from .search.pages import HitPage, PageRequest, SearchableText, SearchFilter
 from .search.query import Query
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
-NO_REDO = "A compaction that was undone is not applied again in this kind of store: compact again."
-
 
 class Reader(ABC):
     """An open store, for one request."""
@@ -213,12 +211,6 @@ class Reader(ABC):
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         """Ids of the messages that were in context before a compaction, in order. Raises NotBranchable."""
         raise StoreReadOnly(READ_ONLY)
-
-    def redo_refusal(self, session_id: str, receipt: Json) -> str:
-        """Why the undone commit with this receipt cannot be applied again, as a sentence; "" when it can. Raises
-        NotFound.
-        """
-        return NO_REDO
 
     def presence(self, session_id: str) -> Presence:
         """Who is at a session now. Raises NotFound."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from viewer.stores.errors import CompactionConflict, NotRedoable, NotUndoable, StoreReadOnly
 
 from .base import Store
 from .changes import Commit, Edit, Json, UndoPlan
+
+LONGEST_TITLE = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,6 @@ class Writer:
     """The writes of one store."""
 
     store: Store
-
-    longest_title: ClassVar[int] = 100  # characters
 
     # -- sessions
 

@@ -19,6 +19,7 @@ from viewer.rendering.texts import line
 from viewer.stores.base import Session
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, open_store, writer_of
+from viewer.stores.writer import LONGEST_TITLE
 from viewer.web.session_urls import SessionUrls
 
 _MARK = re.compile(r"l\d{1,19}")
@@ -91,7 +92,7 @@ def _data(
         "href": urls.view("rename"),
         "name": line(session_for(request, session).name, 200),
         "typed": line(typed, 400),
-        "limit": writer_of(get_store(urls.store)).longest_title,
+        "limit": LONGEST_TITLE,
         "mark": mark,
         "tags": tags,
         "tag_list": labels.tags_in(tags),

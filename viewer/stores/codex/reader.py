@@ -11,7 +11,7 @@ from functools import cached_property
 
 from viewer.stores import conversation
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, RowsDigest, Session, Store
-from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import IN_EFFECT, Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, NotRedoable, StoreError
 from viewer.stores.jsonl.files import readable
 from viewer.stores.jsonl.listing import FileListing
@@ -196,9 +196,14 @@ class CodexReader(FileReader):
         return None if compaction is None else commit.commit_of(compaction, compaction.replayed.record.time or None)
 
     def commit_state(self, session_id: str, receipt: Json) -> CommitState:
-        if undo.is_undone(self._lineage(session_id), receipt):
-            return CommitState("undone", {"window": receipt["window"]})
-        return CommitState("in effect")
+        if not undo.is_undone(self._lineage(session_id), receipt):
+            return CommitState("in effect", redo_refusal=IN_EFFECT)
+        reason = ""
+        try:
+            undo.plan_redo(self._messages(session_id), receipt)
+        except NotRedoable as refused:
+            reason = refused.message
+        return CommitState("undone", {"window": receipt["window"]}, reason)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         return undo.plan_undo(session_id, self._messages(session_id), compaction)
@@ -208,13 +213,6 @@ class CodexReader(FileReader):
         if compacted is None:
             raise NotBranchable(undo.GONE)
         return list(compacted.before)
-
-    def redo_refusal(self, session_id: str, receipt: Json) -> str:
-        try:
-            undo.plan_redo(self._messages(session_id), receipt)
-        except NotRedoable as refused:
-            return refused.message
-        return ""
 
     def presence(self, session_id: str) -> Presence:
         return Presence(presence.holder_of(self.store, session_id, self._file(session_id).path), sees_turns=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from viewer.stores.base import Store
-from viewer.stores.changes import COVERED, Json, UndoPlan
+from viewer.stores.changes import COVERED, IN_EFFECT, Json, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotRedoable
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at
@@ -29,7 +29,6 @@ NATIVE = "Codex made this compaction itself, and it is taken back there: go back
 INHERITED = "This compaction is in the session that this one was forked from: undo it there."
 CHANGED = "The lines of this compaction are not as they were written: somebody changed the file."
 COMPARED = 80  # characters of a line after its numbers: its type, and its turn
-IN_EFFECT = "This compaction is in effect."
 WENT_BACK_SINCE = "The session went back to before this compaction since: compact again."
 NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone again. Please report this session."
 

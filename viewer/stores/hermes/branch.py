@@ -21,6 +21,7 @@ from typing import Any
 
 from viewer.stores.base import Store
 from viewer.stores.errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly, TitleTaken
+from viewer.stores.writer import LONGEST_TITLE
 
 from .columns import Columns, quoted
 from .commit import BlockCommit, check_planned
@@ -148,16 +149,13 @@ def _config(con: StoreConnection, session_id: str, left_behind: Sequence[str]) -
     return {name: value for name, value in config if not name.startswith("_") and name not in left_behind}
 
 
-LONGEST = 100  # characters
-
-
 _NUMBERED = re.compile(r"(.+?) #(\d+)", re.DOTALL)
 
 
 def cleaned(title: str) -> str:
     """The title as the agent would store it: printable, single spaces, not too long."""
     printable = "".join(character if character.isprintable() else " " for character in title)
-    return " ".join(printable.split())[:LONGEST].rstrip()
+    return " ".join(printable.split())[:LONGEST_TITLE].rstrip()
 
 
 def check_free(con: StoreConnection, title: str, *, but: str = "") -> None:
@@ -181,7 +179,7 @@ def of_next_part(con: StoreConnection, title: str) -> str:
 
 def _first_free(con: StoreConnection, name: str, endings: Iterator[str]) -> str:
     for ending in endings:
-        title = cleaned(name)[: LONGEST - len(ending)].rstrip() + ending
+        title = cleaned(name)[: LONGEST_TITLE - len(ending)].rstrip() + ending
         if con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone() is None:
             return title
     raise AssertionError("unreachable")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
@@ -29,8 +29,6 @@ from .transaction import write
 @dataclass(frozen=True, slots=True)
 class HermesWriter(Writer):
     """The writes of one store of Hermes Agent."""
-
-    longest_title: ClassVar[int] = branch.LONGEST
 
     # -- sessions
 

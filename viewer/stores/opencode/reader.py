@@ -27,7 +27,7 @@ from viewer.stores.base import (
     Session,
     Store,
 )
-from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import IN_EFFECT, Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, NotRedoable, StoreReadOnly
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
@@ -279,9 +279,15 @@ class OpenCodeReader(FileReader):
         return commit.find(self.con, self._messages(session_id), session_id, token, edits)
 
     def commit_state(self, session_id: str, receipt: Json) -> CommitState:
-        if undo.taken(self._messages(session_id), receipt) is None:
-            return CommitState("undone", {"handoff": receipt["handoff"]})
-        return CommitState("in effect")
+        messages = self._messages(session_id)
+        if undo.taken(messages, receipt) is not None:
+            return CommitState("in effect", redo_refusal=IN_EFFECT)
+        reason = ""
+        try:
+            undo.check_redo(messages, receipt)
+        except NotRedoable as refused:
+            reason = refused.message
+        return CommitState("undone", {"handoff": receipt["handoff"]}, reason)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         return undo.plan(session_id, self._messages(session_id), compaction)
@@ -291,13 +297,6 @@ class OpenCodeReader(FileReader):
         if in_effect is None:
             raise NotBranchable(undo.GONE)
         return list(in_effect.before)
-
-    def redo_refusal(self, session_id: str, receipt: Json) -> str:
-        try:
-            undo.check_redo(self._messages(session_id), receipt)
-        except NotRedoable as refused:
-            return refused.message
-        return ""
 
     def presence(self, session_id: str) -> Presence:
         holder = presence.holder_of(self.store, self._row(session_id), self._messages(session_id))

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from viewer.stores.changes import COVERED, Json, UndoPlan
+from viewer.stores.changes import COVERED, IN_EFFECT, Json, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotRedoable
 from viewer.stores.transcript import IndexedBoundary
 
@@ -20,7 +20,6 @@ NOT_OURS = (
     "OpenCode made this compaction. What it wrote is not removed here: go back to before it in OpenCode (/undo, /fork)."
 )
 WRITTEN_TO = "The session was written to meanwhile. Look at it, then try again."
-IN_EFFECT = "This compaction is in effect."
 LEFT = "The session went on from before this compaction, or was compacted since: compact again."
 
 

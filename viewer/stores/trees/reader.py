@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from viewer.stores import conversation
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, RowsDigest, Session, Store
-from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import IN_EFFECT, Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotBranchable, NotFound, NotRedoable, StoreUnavailable
 from viewer.stores.jsonl.files import readable, state_of
 from viewer.stores.jsonl.listing import FileListing
@@ -264,24 +264,23 @@ class TreeReader(FileReader):
         return None if compaction is None else commit.commit_of(compaction, compaction.entry.time or None)
 
     def commit_state(self, session_id: str, receipt: Json) -> CommitState:
-        messages = self._messages(self._following(session_id))
-        if commit.entry_of(messages, receipt) is None:
-            return CommitState("undone", {"entry": receipt["entry"]})
-        return CommitState("in effect" if commit.is_in_effect(messages, receipt) else "left")
+        now = self._following(session_id)
+        messages, reason = self._messages(now), ""
+        if commit.entry_of(messages, receipt) is not None:
+            return CommitState(
+                "in effect" if commit.is_in_effect(messages, receipt) else "left", redo_refusal=IN_EFFECT
+            )
+        try:
+            undo.redo_planned(self._location(now), messages, receipt)
+        except NotRedoable as refused:
+            reason = refused.message
+        return CommitState("undone", {"entry": receipt["entry"]}, reason)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         now = self._following(session_id)
         location, messages = self._location(now), self._messages(now)
         with readable(location.path):
             return undo.plan(location, messages, compaction)
-
-    def redo_refusal(self, session_id: str, receipt: Json) -> str:
-        now = self._following(session_id)
-        try:
-            undo.redo_planned(self._location(now), self._messages(now), receipt)
-        except NotRedoable as refused:
-            return refused.message
-        return ""
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         compacted = undo.taken(self._messages(self._following(session_id)), compaction)

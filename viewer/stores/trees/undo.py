@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from viewer.stores.changes import COVERED, Json, UndoPlan
+from viewer.stores.changes import COVERED, IN_EFFECT, Json, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotRedoable
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at, plainly
@@ -168,7 +168,6 @@ def overwrite(messages: EntryMessages, location: SessionPlace, opened: Appending
 
 # -- applying it again: its entry is still there, and becomes a compaction again ---------------------------------------
 
-IN_EFFECT = "This compaction is in effect."
 REWRITTEN = "The line of this compaction was written anew since, by its client or somebody else: compact again."
 WENT_ON = "The session went on from before this compaction: compact again."
 NOT_REDONE = "The compaction did not read back as it was meant, and was undone again. Please report this session."
