@@ -277,11 +277,10 @@ class ParsedReader(FileReader):
             return rows
         return {each: replace(row, reasoning="") for each, row in rows.items()}
 
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
         session = self._messages(session_id)
         rows = [replace(each, state=session.states.get(each.id, "out")) for each in session.rows]
-        chosen = (each for each in rows if each.state == "live" or not live_only)
-        return [each for each in chosen if before is None or each.id < before][-limit:]
+        return [each for each in rows if before is None or each.id < before][-limit:]
 
     def _reported(self, session_id: str, handoffs: Sequence[int]) -> Mapping[int, ReportedCompaction | None]:
         return {each.handoff: each.reported for each in self._messages(session_id).compactions}

@@ -113,7 +113,7 @@ class Reader(ABC):
         """
 
     @abstractmethod
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
         """At most `limit` messages of a session as stored, the newest or those before this id, in order."""
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:

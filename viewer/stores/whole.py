@@ -150,8 +150,8 @@ class WholeReader(Reader):
     def live(self, session_id: str) -> list[StoredMessage]:
         return [each for each in self._conversation(session_id).messages if each.state == "live"]
 
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
-        rows = self.live(session_id) if live_only else self._conversation(session_id).messages
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
+        rows = self._conversation(session_id).messages
         return [each for each in rows if before is None or each.id < before][-limit:]
 
     def change_token(self, session_id: str) -> ChangeToken:

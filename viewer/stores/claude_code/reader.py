@@ -108,14 +108,14 @@ class ClaudeReader(FileReader):
             each: row for each, whole in rows.items() if (row := codec.without(whole, conversation.lone)) is not None
         }
 
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
         conversation, records = self._messages(session_id), self._records(session_id)
         live = {record.offset for record in conversation.thread}
         chosen: list[Record] = []
         for record in reversed(records):
             if len(chosen) == limit:
                 break
-            if (before is None or record.offset < before) and (record.offset in live or not live_only):
+            if before is None or record.offset < before:
                 chosen.append(record)
         with _opened(self._file(session_id)) as file:
             return [codec.row_of(file, each, session_id, _state(conversation, each, live)) for each in reversed(chosen)]

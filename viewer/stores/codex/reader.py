@@ -131,7 +131,7 @@ class CodexReader(FileReader):
             if row.role != "tool" or row.tool_call_id not in messages.lone_results:
                 yield each, row
 
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
         messages = self._messages(session_id)
         chosen: list[tuple[RolloutPart, RolloutRecord]] = []
         sent = (messages.replay.items[each] for each in messages.sent_items)
@@ -140,7 +140,7 @@ class CodexReader(FileReader):
             if len(chosen) == limit:
                 break
             row_id = part.start + record.offset
-            if (before is None or row_id < before) and (row_id in live or not live_only):
+            if before is None or row_id < before:
                 chosen.append((part, record))
         with ItemReader() as reader:
             return [

@@ -243,14 +243,10 @@ def live_context(reader: OpenStore, session_id: str) -> list[StoredMessage]:
     return _decoded(reader, f"id IN ({live}) ORDER BY id", [session_id])
 
 
-def raw_rows(
-    reader: OpenStore, session_id: str, *, before: int | None, limit: int, live_only: bool = False
-) -> list[StoredMessage]:
+def raw_rows(reader: OpenStore, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
     """At most `limit` rows of the session as stored, the newest or those below `before`, in id order."""
-    narrowed = " AND active = 1" if live_only and "active" in reader.columns.messages else ""
     below = before if before is not None else 2**63 - 1
-    where = f"session_id = ? AND id < ?{narrowed} ORDER BY id DESC LIMIT ?"
-    return _decoded(reader, where, [session_id, below, limit])[::-1]
+    return _decoded(reader, "session_id = ? AND id < ? ORDER BY id DESC LIMIT ?", [session_id, below, limit])[::-1]
 
 
 def next_row(reader: OpenStore, session_id: str, after: int) -> StoredMessage | None:

@@ -127,8 +127,8 @@ class HermesReader(Connected, Reader):
     def live(self, session_id: str) -> list[StoredMessage]:
         return messages.live_context(self, session_id)
 
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
-        return messages.raw_rows(self, session_id, before=before, limit=limit, live_only=live_only)
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
+        return messages.raw_rows(self, session_id, before=before, limit=limit)
 
     def suspected_handoff(self, session_id: str, live_ids: Sequence[int]) -> int | None:
         return suspicion.suspected_handoff(self, session_id, live_ids)

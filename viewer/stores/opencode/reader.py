@@ -216,14 +216,14 @@ class OpenCodeReader(FileReader):
     ) -> dict[int, StoredMessage]:
         return commit.read(self.con, messages, session_id, units, sent=sent)
 
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
         messages = self._messages(session_id)
         chosen: list[MessageRecord] = []
         count = 0
         for record in reversed(messages.records):
             if count >= limit:
                 break
-            if (before is None or record.number < before) and (not live_only or record.id in messages.ids_in_context):
+            if before is None or record.number < before:
                 chosen.append(record)
                 count += 1 + sum(part.is_answered for part in record.parts)
         data = codec.rows_of(self.con, chosen)

@@ -197,14 +197,14 @@ class TreeReader(FileReader):
             return rows
         return {each: row for each, row in rows.items() if row.role != "tool" or row.tool_call_id in messages.calls}
 
-    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+    def raw(self, session_id: str, *, before: int | None, limit: int) -> list[StoredMessage]:
         messages = self._messages(session_id)
         live = {entry.offset for entry in messages.context.now}
         chosen: list[TreeEntry] = []
         for entry in reversed(messages.entries):
             if len(chosen) == limit:
                 break
-            if (before is None or entry.offset < before) and (entry.offset in live or not live_only):
+            if before is None or entry.offset < before:
                 chosen.append(entry)
         with self._source(session_id) as source:
             return [
