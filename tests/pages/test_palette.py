@@ -92,6 +92,8 @@ def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, emp
     assert mine == [
         "Compact…", "Find in this session", "Files touched", "Commands that failed", "History", "What the model sees",
         "Export…", "Copy the resume command", "Rename, tags and note…", "Branch this session…", "Raw rows",
+        "Show only prompts", "Show only replies", "Show only edits", "Show only commands", "Show only failures",
+        "Show only thinking",
     ]  # fmt: skip
     assert offered(signed_in, at=f"{at}/context")["This session"] == mine
     assert offered(signed_in, at=f"{at}#m2")["This session"] == mine, "after a click in the contents"
@@ -103,6 +105,25 @@ def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, emp
     for elsewhere in ("/", "/stores/none/sessions/s", "nonsense", "//[", "/stores/own/index", "%", "/\x00"):
         shown = read(signed_in.get("/palette", {"at": elsewhere})).one("main")
         assert "This session" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("edits", ["Files touched", "Show only edits"]),
+        ("failures", ["Commands that failed", "Show only failures"]),
+        ("files", ["Files touched"]),
+    ],
+)
+def test_a_session_s_lists_and_filters_are_found_by_their_words(
+    signed_in: Client, empty_store: EmptyStore, q: str, found: list[str]
+) -> None:
+    at = empty_store.session("s", title="Sewing box")
+    assert offered(signed_in, q, at)["This session"] == found
+    if q != "files":
+        link = option(signed_in, found[1], at)
+        assert link.attributes["href"] == f"{at}?only={q}"
+    assert "This session" not in offered(signed_in, q, "/stores")
 
 
 def test_a_session_without_a_command_has_none_to_copy(signed_in: Client, demo: Callable[[str], str]) -> None:

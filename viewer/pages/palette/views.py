@@ -18,6 +18,7 @@ from viewer.catalog.models import SessionIndex, name_of
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.preferences import THEMES, listed_stores, theme, way_here
 from viewer.pages.redaction import name, redacts
+from viewer.pages.session.filters import FILTERS
 from viewer.pages.session.header import resume_command
 from viewer.rendering import formats
 from viewer.rendering.texts import line
@@ -47,7 +48,8 @@ _THEME = {"": "Follow the system's theme", "light": "Switch to the light theme",
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
     """One page or action. `href` leads there, or takes the POST of `field` if `posts`. If one of the CSS selectors
-    `press` matches on the page, the script presses or focuses that instead; `copies` is text to copy.
+    `press` matches on the page, the script presses or focuses that instead; `copies` is text to copy. `also` are words by
+    which it is found besides those of its label.
     """
 
     label: str
@@ -57,6 +59,7 @@ class PaletteEntry:
     copies: str = ""
     posts: bool = False
     field: tuple[str, str] = ("", "")
+    also: str = ""
 
 
 @require_safe
@@ -86,16 +89,16 @@ def session_at(address: str) -> SessionUrls | None:
 
 
 def _matching(q: str, entries: Iterable[PaletteEntry]) -> tuple[PaletteEntry, ...]:
-    """The entries with every word in their label."""
+    """The entries with every word in their label, or in the other words by which they are found."""
     words = q.casefold().split()
-    return tuple(each for each in entries if all(word in each.label.casefold() for word in words))
+    return tuple(each for each in entries if all(word in f"{each.label} {each.also}".casefold() for word in words))
 
 
 def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]:
     yield PaletteEntry("Compact…", f"{urls.href}#plan", press=".sheet-open a, #plan, #side")
     yield PaletteEntry("Find in this session", urls.view("find"), press="#find")
-    yield PaletteEntry("Files touched", urls.view("files"), press="#files-touched > summary")
-    yield PaletteEntry("Commands that failed", urls.view("failures"), press="#commands-failed > summary")
+    yield PaletteEntry("Files touched", urls.view("files"), press="#files-touched > summary", also="edits changed")
+    yield PaletteEntry("Commands that failed", urls.view("failures"), press="#commands-failed > summary", also="failures errors")
     yield PaletteEntry("History", urls.view())
     yield PaletteEntry("What the model sees", urls.view("context"))
     yield PaletteEntry("Export…", urls.view("export"))
@@ -104,6 +107,8 @@ def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]
     yield PaletteEntry("Rename, tags and note…", urls.view("rename"), press="#session-name ~ .rename")
     yield PaletteEntry("Branch this session…", urls.view("branch"))
     yield PaletteEntry("Raw rows", urls.view("rows"))
+    for only, each in FILTERS.items():
+        yield PaletteEntry(f"Show only {each.label.lower()}", urls.view(only=only), also="filter")
 
 
 def _sessions(q: str, stores: Sequence[Store], *, redacting: bool) -> tuple[PaletteEntry, ...]:
