@@ -2,6 +2,7 @@
 import { all, byId, on } from "./dom.js";
 
 const lines = (root = document) => all(".lines > li.session", root);
+const rows = (root) => all(".lines > :is(li.session, .of-list)", root); // with the heads of its sections
 const boxOf = (line) => line.querySelector("input[name=session]");
 const boxes = () => lines().map(boxOf);
 const says = (line) => line.textContent + line.matches(".archived"); // its other classes are set here
@@ -12,11 +13,12 @@ function merge(text) {
   const list = document.querySelector("ol.lines"), held = lines().find((line) => line.getBoundingClientRect().top > 0);
   const y = held?.getBoundingClientRect().top, still = scrollY > 40;
   let before = null;
-  for (const line of lines(fresh)) {
+  for (const head of all(".lines > .of-list")) if (!fresh.getElementById(head.id)) head.remove();
+  for (const line of rows(fresh)) {
     const old = byId(line.id);
     const busy = old && old.contains(document.activeElement);
     const next = busy || (old && says(old) === says(line)) ? old : document.importNode(line, true);
-    if (old && next !== old) boxOf(next).checked = boxOf(old).checked;
+    if (old && next !== old && boxOf(old)) boxOf(next).checked = boxOf(old).checked;
     if (next !== old) {
       next.classList.add("fresh");
       old?.remove();

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -287,6 +288,51 @@ def test_sessions_that_need_compaction(signed_in: Client, empty_store: EmptyStor
         assert set(head.all("rect")[1].classes) == classes, "the head's bar has the colour of the list's"
     listed = read(signed_in.get("/compactions")).one("ul", "near")
     assert [link.attributes["href"] for link in listed.all("a", "btn")] == ["/stores/own/sessions/large/plan"]
+
+
+def test_what_needs_compaction_is_above_the_others_and_only_there(signed_in: Client, empty_store: EmptyStore) -> None:
+    now, day = time.time(), 86_400
+    others: dict[str, dict[str, Any]] = {"rests": {}, "ended": {"ended_at": now}}
+    for at, name in enumerate((*(f"full{number}" for number in range(6)), *others)):
+        empty_store.session(name, model="gpt-4", title=f"Session {name}", **others.get(name, {}))
+        ago = 40 * day if name == "rests" else 60 * at
+        empty_store.say(name, "user", "many more words " * 2_200, timestamp=now - day - ago)
+    empty_store.session("small", title="Session small")
+    empty_store.say("small", "user", "hello", timestamp=now)
+    sync_worker.sync_all()
+    page = read(signed_in.get("/"))
+    heads = [head.text for head in page.one("ol", "lines").all("h2")]
+    assert heads == ["▲ Needs compaction", "Other sessions"]
+    listed = [href.rsplit("/")[-1] for href in links(page)]
+    assert listed == [*(f"full{number}" for number in range(5)), "small", "full5", "ended", "rests"], "each once"
+    first = page.all("li", "session")[0]
+    assert first.one("a", "btn").attributes["href"] == "/stores/own/sessions/full0/plan"
+    (chip,) = [link for link in page.one(id="facets").all("a") if "Needs compaction" in link.text]
+    assert (chip.text, chip.attributes["href"]) == ("▲ Needs compaction 8", "?near=yes")
+    for narrowed in ("/?near=yes", "/?order=title", "/?q=session"):
+        assert not read(signed_in.get(narrowed)).one("ol", "lines").all("h2")
+    (chip,) = [link for link in read(signed_in.get("/?near=yes")).one(id="facets").all("a") if "Needs" in link.text]
+    assert (chip.attributes["href"], "aria-current" in chip.attributes) == ("?", True), "the way back"
+
+
+def test_nothing_is_said_of_compaction_where_no_session_needs_one(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("small")
+    empty_store.say("small", "user", "hello")
+    sync_worker.sync_all()
+    assert "eeds compaction" not in read(signed_in.get("/")).one("main").text
+
+
+def test_a_number_that_is_not_counted_again_yet_is_marked(signed_in: Client, empty_store: EmptyStore) -> None:
+    def numbers() -> list[str]:
+        line = read(signed_in.get("/?store=own")).one("li", "session")
+        return [line.one(cls="fill").one("span", "amount").text, line.one(cls="counts").text.split()[0]]
+
+    empty_store.session("a")
+    empty_store.say("a", "user", "hello")
+    sync_worker.sync_all()
+    assert not any("~" in number for number in numbers())
+    empty_store.say("a", "assistant", "hello")
+    assert all("~" in number for number in numbers())
 
 
 def test_a_session_that_seems_to_go_on_from_another_offers_it(signed_in: Client, empty_store: EmptyStore) -> None:

@@ -13,6 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 NO_TIME = mark_safe('<span title="no time is stored for this">time unknown</span>')
+# Before a number that is not counted yet: it has its own room, so that nothing moves when the number comes.
+ABOUT = mark_safe('<span class="hidden">about </span><span aria-hidden="true">~</span>')
 _UNITS = ((1_000_000, "M"), (1_000, "k"))
 _AGES = ((86_400 * 365, "y"), (86_400 * 30, "mo"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -41,12 +43,12 @@ def number(value: int, unit: str = "") -> SafeString:
 
 
 def of_window(tokens: int, window: int, *, about: bool = False) -> SafeString:
-    """ "31.2k of 128k tokens", exact on hover."""
+    """ "31.2k of 128k tokens", exact on hover; "~31.2k", in the same width, of a number that is not counted yet."""
     exact = f"{'about ' if about else ''}{tokens:,} of {window:,} tokens"
     return format_html(
-        '<span title="{}">{}{} of {}<span class="unit"> tokens</span></span>',
+        '<span title="{}"><span class="amount">{}{}</span> of {}<span class="unit"> tokens</span></span>',
         exact,
-        "about " if about else "",
+        ABOUT if about else "",
         thin(tokens),
         thin(window),
     )

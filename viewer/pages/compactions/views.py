@@ -24,7 +24,7 @@ from viewer.pages.http import page
 from viewer.pages.parts.run_card import STATUS, after_tokens
 from viewer.pages.preferences import listed_stores
 from viewer.pages.redaction import redacts, session_for
-from viewer.pages.sessions.lines import shown_lines
+from viewer.pages.sessions.lines import LATELY, shown_lines
 from viewer.rendering import formats
 from viewer.rendering.charts import Chart, bar_of, bars, day_name
 from viewer.rendering.texts import line
@@ -40,7 +40,6 @@ from viewer.web.unreadable import UnreadableLine, lines_of
 
 RUNS = 50
 NEAR = 20  # sessions that need compaction, the ones active last
-LATELY = 30 * 86_400  # seconds; a session that rests longer is hardly gone on with
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
 DAYS = 60  # bars at most; a longer time is drawn in stretches of several days
 

@@ -117,7 +117,15 @@ class Facets:
         """The groups that have more than one choice: those that a page begins with, and the others."""
         groups = list(self._groups())
         first = [group for name, group in groups if name == "store" or dict(self.query).get(name)]
-        return first, [group for _, group in groups if group not in first]
+        return [*self._near(), *first], [group for _, group in groups if group not in first]
+
+    def _near(self) -> Iterator[Group]:
+        """The choice of those that need compaction, which is switched on and off, if there are any."""
+        is_chosen = self.form.filter.near
+        link = self._link("near", "" if is_chosen else "yes", "▲ Needs compaction")
+        count = self._count({"near": True})
+        if is_chosen or count:
+            yield Group("", (replace(link, current=is_chosen, count="" if count is None else f"{count:,}"),))
 
     def _groups(self) -> Iterator[tuple[str, Group]]:
         kinds, session_filter = self.listed.kinds, self.form.filter
@@ -133,7 +141,6 @@ class Facets:
             ("tag", "Tag", {"": "any", **{tag: tag for tag in tags}}),
             ("state", "State", STATES),
             ("compacted", "Compacted", {"": "either", "yes": "yes", "no": "no"}),
-            ("near", "Needs compaction", {"": "either", "yes": "yes"}),
             ("sub-agents", "Sub-agents", delegating),
             (
                 "order",
@@ -142,7 +149,7 @@ class Facets:
             ),
         ):
             chosen = dict(self.query).get(name)
-            enough = 1 if name in ("near", "sub-agents", "tag") else 2
+            enough = 1 if name in ("sub-agents", "tag") else 2
             if len(options) > enough or chosen:
                 links = [self._link(name, value, label) for value, label in options.items()]
                 few = [link for link in links if link.count != "0" or link.current]

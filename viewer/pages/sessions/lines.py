@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import segment
 
+LATELY = 30 * 86_400  # seconds; a session that rests longer is hardly gone on with
+
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
@@ -30,7 +33,7 @@ class SessionLine:
     shown now. `directory` is the name of the working directory `cwd`; `state` is the most urgent one: "running", "needs
     compaction" (`near`), "compacted"; `goes_on` is the session that it seems to continue, by a guess. `tags`, `note`
     and `pinned` are added here by people, or `pinned` is the agent's own pin. `is_below`: the line of the session that
-    started this one as a sub-agent is above it.
+    started this one as a sub-agent is above it. `is_lifted`: it is in the section of those that need compaction.
     """
 
     row: SessionIndex
@@ -49,6 +52,14 @@ class SessionLine:
     note: str
     pinned: bool
     is_below: bool = False
+    is_lifted: bool = False
+
+    @property
+    def is_due_for_compaction(self) -> bool:
+        """Whether it needs compaction and somebody may go on with it: it is open and was active lately."""
+        row = self.row
+        is_lately = row.last_active > time.time() - LATELY
+        return self.near and is_lately and row.ended_at is None and not row.delegated and not row.archived
 
     @property
     def key(self) -> str:

@@ -32,6 +32,7 @@ from .filters import PROJECTS, Facets, ListForm, form_of, query_of
 from .lines import nested, shown_lines
 
 PAGE = 40
+LIFTED = 5  # sessions that need compaction, above the others
 NAME, MOST = 60, 30  # characters of the name of a saved view; views that are kept
 MOST_PROJECTS = 500  # of one store
 HEADS: dict[Order, str] = {
@@ -81,8 +82,13 @@ def _page(
     below = [line for line in listed.lines if line.pk not in numbers]
     on_page = replace(listed, lines=(*(() if stores is None else above), *below))
     shown, broken = shown_lines(on_page, labels, redacting=redacting)
+    is_whole = stores is not None and not pairs and form.after is None
+    lifted = [replace(line, is_lifted=True) for line in shown if is_whole and line.is_due_for_compaction][:LIFTED]
+    above_others = {line.row.pk for line in lifted}
+    shown = tuple(line for line in shown if line.row.pk not in above_others)
     data = {
         "lines": nested([line for line in shown if line.row.pk not in numbers]),
+        "lifted": lifted,
         "broken": broken,
         "more": _more(form, listed),
     }
