@@ -125,7 +125,7 @@ def test_no_message_matches_is_never_said_beside_hits(
 ) -> None:
     empty_store.session("a", title="needl zzzz the eedl")
     empty_store.say("a", "user", "a needle in hay")
-    main = read(signed_in.get("/search", {"q": q})).one("main").text
+    main = read(signed_in.get("/search", {"q": q})).one("section", "messages").text
     shown_hits = len(shown(read(signed_in.get("/search", {"q": q}))))
     assert shown_hits == (found or int(note)), q
     assert ("No messages match" in main) == (shown_hits == 0)
@@ -144,6 +144,18 @@ def test_what_to_try_fits_what_was_typed(signed_in: Client, empty_store: EmptySt
         empty = read(signed_in.get("/search", {"q": q})).one(cls="empty").text
         assert said in empty, q
         assert unsaid not in empty, q
+
+
+def test_nothing_found_has_one_way_on(signed_in: Client, empty_store: EmptyStore, settings: Settings) -> None:
+    def ways_on(query: str) -> list[str]:
+        page = read(signed_in.get("/search", {"q": "zzzz", **dict([query.split("=")] if query else [])}))
+        return [link.attributes["href"] for link in page.one(cls="empty").all("a", "btn")]
+
+    empty_store.session("a")
+    assert ways_on("") == ["/?q=zzzz"]
+    assert ways_on("role=user") == ["?q=zzzz"]
+    settings.STORES = {"gone": "sqlite:////nowhere/state.db"}
+    assert ways_on("store=gone") == ["/stores"]
 
 
 def test_a_store_that_could_not_be_searched_is_named_and_not_called_looked_through(

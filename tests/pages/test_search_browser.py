@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import on_both_screens, require_accessible
+from tests.browser import WIDE, Visit, on_both_screens, require_accessible
 from tests.factories.stores import EmptyStore
 from viewer.pages.search import views as search
 
@@ -20,6 +20,18 @@ def test_accessible_and_within_its_width(screen: Page, empty_store: EmptyStore) 
     for href in ("/search", "/search?q=needle", "/search?q=nothing", "/search?q=sewing", f"{address}/find?q=needle"):
         screen.goto(href)
         require_accessible(screen, href)
+
+
+def test_filters_hits_and_sessions_are_next_to_each_other_on_a_desk(visit: Visit, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="Sewing box")
+    empty_store.say("a", "user", "a sewing needle")
+    screen = visit(*WIDE)
+    screen.goto("/search?q=sewing")
+    parts = [screen.locator(f".found > {part}").bounding_box() for part in (".filters", ".messages", ".sessions")]
+    assert len({box and box["y"] for box in parts}) == 1
+    edges = [(box["x"], box["x"] + box["width"]) for box in parts if box]
+    assert edges[0][1] < edges[1][0] and edges[1][1] < edges[2][0]
+    assert edges[2][1] > WIDE[0] - 60, "up to the page's right edge"
 
 
 def test_hits_load_when_they_come_near_and_back_leads_back(
