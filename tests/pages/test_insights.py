@@ -64,6 +64,28 @@ def test_messages_by_source_are_those_of_the_catalog(signed_in: Client, empty_st
     assert cells(signed_in, "by=source&days=all")[0][1] == str(tokens)
 
 
+def test_figures_have_the_measures_with_a_number_and_lead_to_their_sums(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    for name, model, ago in (("a", "m", 0), ("b", "n", 3)):
+        empty_store.session(name, model=model)
+        empty_store.chat(name, 4)
+        empty_store.say(name, "user", "bye", timestamp=time.time() - ago * 86_400)
+    sync_worker.sync_all()
+    page = read(signed_in.get("/insights?by=model"))
+    links = page.one("ul", "figures").all("a")
+    figures = [(link.one(cls="label").text, link.one("b").text) for link in links]
+    assert [label for label, _ in figures] == ["Tokens in context", "Messages", "Compactions"]
+    assert figures[1][1] == "10" and figures[2][1] == "0"
+    assert "aria-current" in links[0].attributes and len(links[1].all("rect")) == 2 and not links[2].all("rect")
+    for link, (label, value) in zip(links, figures, strict=True):
+        chosen = read(signed_in.get(f"/insights{link.attributes['href']}"))
+        assert f"{label} by model" in [head.text for head in chosen.all("h2")]
+        assert chosen.one(id="sums-total").text == value
+    missing = [name.text for name in page.one("dl", "missing").all("dt")]
+    assert missing[:2] == ["Cost", "Tokens reclaimed, lines lost"], "what is missing has no figure and no heading"
+
+
 def test_branches_do_not_count_and_what_is_not_known_is_no_zero(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("a")
     empty_store.chat("a", 4)
@@ -193,7 +215,7 @@ def test_a_context_that_will_be_full_and_hostile_names(signed_in: Client, empty_
     row = read(signed_in.get("/insights")).all("table")[1].all("td")
     assert [cell.text for cell in row][1:] == ["own", "50k of 100k tokens", "5k", "about 10 hours"]
     SessionIndex.objects.update(tokens=20_000)  # 40 hours to go
-    assert "None at the pace they go." in signed_in.get("/insights").content.decode()
+    assert "fills its window that soon" in signed_in.get("/insights").content.decode()
 
 
 @pytest.mark.usefixtures("at_once")
