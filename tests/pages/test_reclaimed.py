@@ -35,6 +35,11 @@ def test_compactions_of_one_day_are_one_bar() -> None:
     )
 
 
+def test_what_is_not_drawn_is_counted() -> None:
+    chart = drawn([(NOON, 900), (NOON + DAY, 100), (None, 5), (NOON, -3)])
+    assert chart is not None and chart.words.endswith(" Not drawn: 2 of unknown time, or that reclaimed nothing.")
+
+
 def test_years_are_drawn_in_stretches_of_days() -> None:
     chart = drawn([(NOON + at * DAY, 10) for at in range(0, 700, 7)])
     assert chart is not None

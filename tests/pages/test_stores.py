@@ -89,7 +89,11 @@ def test_compactions_lists_runs_and_boundaries(
 ) -> None:
     hermes_store = open_hermes_store(21)
     empty = read(signed_in.get("/compactions"))
-    assert "No run yet." in empty.text
+    assert "No run yet." in empty.text and "Runs started here" not in empty.text
+    figures = {each.one(cls="label").text: each.one("b").text for each in empty.one("ul", "figures").all("li")}
+    counted = [row.all("td") for row in empty.one("table").all("tr")[1:]]
+    assert figures["Compactions"] == str(len(counted)) and "→" in figures["Median context"]
+    assert figures["Sessions"] == str(len({row[1].text for row in counted}))
     signed_in.post(f"/stores/hermes/sessions/{hermes_store.session_id}/compact", {"apply": "1"})
     page = read(signed_in.get("/compactions"))
     runs, boundaries = page.all("table")
@@ -100,6 +104,15 @@ def test_compactions_lists_runs_and_boundaries(
     assert any("84 → 29" in row.text for row in week)
     href = week[0].one("a").attributes["href"].split("#")[0]
     assert read(signed_in.get(href)).all("section", "boundary")
+
+
+def test_no_compaction_at_all_has_one_way_on(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
+    page = read(signed_in.get("/compactions")).one("main")
+    empty = page.one(cls="empty")
+    assert "No session was compacted yet." in empty.text
+    assert [link.attributes["href"] for link in empty.all("a", "btn")] == ["/"]
+    assert not page.all("table") and not page.all("ul", "figures") and not page.all("h2")
 
 
 def test_a_compaction_that_made_the_context_larger_is_said_to_have(signed_in: Client, empty_store: EmptyStore) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
+from statistics import median
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -94,6 +96,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
     data = {
         "runs": run_lines,
         "boundaries": sorted(findings.boundaries, key=lambda each: each.numbers.at or 0.0, reverse=True),
+        "figures": list(_figures([each for each in findings.boundaries if each.adds])),
         "chart": drawn((each.numbers.at, each.reclaimed) for each in findings.boundaries if each.adds),
         "habits": habits(),
         "near": near_lines,
@@ -103,6 +106,19 @@ def compactions(request: HttpRequest) -> HttpResponse:
         "cut": findings.cut,
     }
     return page(request, "compactions/compactions.html", data)
+
+
+def _figures(compactions: Sequence[BoundaryLine]) -> Iterator[tuple[str, SafeString]]:
+    """What all of them did, in numbers with their names; none without a compaction."""
+    if compactions:
+        yield "Tokens reclaimed", formats.number(sum(max(each.reclaimed, 0) for each in compactions), "tokens")
+        yield "Compactions", formats.number(len(compactions))
+        yield "Sessions", formats.number(len({each.place for each in compactions}))
+        before, after = (
+            formats.number(int(median(getattr(each.numbers, name) for each in compactions)), "tokens")
+            for name in ("tokens_before", "tokens_after")
+        )
+        yield "Median context", format_html("{} → {}", before, after)
 
 
 def _in_stores(request: HttpRequest, stores: Sequence[Store], runs: list[Run]) -> StoreFindings:
@@ -204,7 +220,8 @@ def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
     """The chart of compactions, (epoch seconds, tokens reclaimed); None if it would be a single bar. Compactions of
     unknown time, and those that made the context larger, are left out.
     """
-    days = [(day, tokens) for at, tokens in reclaimed if tokens > 0 and (day := formats.day(at)) is not None]
+    all_of_them = list(reclaimed)
+    days = [(day, tokens) for at, tokens in all_of_them if tokens > 0 and (day := formats.day(at)) is not None]
     if len({day for day, _ in days}) < 2:
         return None
     first, last = min(days)[0], max(days)[0]
@@ -222,7 +239,7 @@ def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
         most=f"{formats.thin(most)} tokens",
         first=day_name(first),
         last=day_name(last),
-        words=_in_words(len(days), sum(sums.values()), most, (first, last), every),
+        words=_in_words(len(days), sum(sums.values()), most, (first, last), every) + _undrawn(len(all_of_them) - len(days)),
     )
 
 
@@ -232,6 +249,10 @@ def _in_words(count: int, total: int, most: int, between: tuple[date, date], eve
         f"{formats.thin(total)} tokens reclaimed by {of} from {day_name(between[0])} to {day_name(between[1])}. "
         f"{bar_of(every, f'{formats.thin(most)} tokens')}"
     )
+
+
+def _undrawn(count: int) -> str:
+    return f" Not drawn: {count:,} of unknown time, or that reclaimed nothing." if count else ""
 
 
 def _words(at: int, tokens: int, count: int, first: date, every: int) -> str:
