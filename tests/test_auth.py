@@ -44,6 +44,7 @@ def test_a_stranger_is_led_to_the_page_that_explains(client: Client, method: str
     answer = getattr(client, method)("/private")
     assert (answer.status_code, answer.headers["Location"]) == (302, "/sign-in/")
     page = client.get("/sign-in/").content.decode()
+    assert "A session before and after a compaction" in page, "what this site is"
     assert "manage.py signin" in page
     assert "Each start" in page
 

@@ -70,6 +70,16 @@ def test_the_address_of_a_form_leads_to_its_page(
     assert answer.headers["Allow"] == "POST"
 
 
+@pytest.mark.parametrize(("address", "status"), [("/nowhere", 404), ("/runs/77", 404), ("/archive", 405)])
+def test_an_address_without_a_page_has_one_first_button_and_all_pages_next_to_it(
+    signed_in: Client, empty_store: EmptyStore, address: str, status: int
+) -> None:
+    main = read(signed_in.get(address), status).one("main")
+    assert len([link for link in main.all("a", "btn") if "primary" in link.classes]) == 1
+    pages = [link.attributes["href"] for link in main.one("nav").all("a")]
+    assert len(pages) == 6 and {signed_in.get(page).status_code for page in pages} == {200}
+
+
 @pytest.mark.parametrize("address", ["/stores/own", "/stores/own/sessions"])
 def test_a_shortened_address_of_a_session_is_the_list_of_its_store(
     signed_in: Client, empty_store: EmptyStore, address: str
