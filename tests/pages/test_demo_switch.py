@@ -73,7 +73,12 @@ def test_the_demo_never_counts_in_sums(signed_in: Client) -> None:
     signed_in.cookies["palimpsest_demo"] = "1"
     page = read(signed_in.get("/compactions"))
     assert {row.all("td")[2].text for row in page.all("table")[-1].all("tr")[1:]} == {"demo"}
-    assert not page.all("figure", "chart")
+    assert not page.all("figure", "chart") and not page.all("ul", "figures")
+
+
+def test_the_demo_alone_has_numbers_of_its_compactions(signed_in: Client, demo: Callable[[str], str]) -> None:
+    page = read(signed_in.get("/compactions"))
+    assert demo(LISBON) and page.one("ul", "figures").all("b")
 
 
 @pytest.mark.slow

@@ -281,8 +281,10 @@ def test_sessions_that_need_compaction(signed_in: Client, empty_store: EmptyStor
     empty_store.say("large", "user", "many more words " * 2_200, timestamp=time.time() - 86_400)
     sync_worker.sync_all()
     assert links(read(signed_in.get("/?near=yes"))) == ["/stores/own/sessions/large"]
-    line = next(line for line in read(signed_in.get("/")).all("li", "session") if "many more" in line.text)
+    page = read(signed_in.get("/"))
+    line = next(line for line in page.all("li", "session") if "many more" in line.text)
     assert "needs compaction" in line.text
+    assert page.one(id="needing") and "Needs" not in page.one(id="facets").text, "no choice of what is above the list"
     for name, classes in (("large", {"used", "near"}), ("small", {"used"})):
         head = read(signed_in.get(f"/stores/own/sessions/{name}")).one(id="fill")
         assert set(head.all("rect")[1].classes) == classes, "the head's bar has the colour of the list's"
@@ -302,7 +304,7 @@ def test_what_needs_compaction_is_above_the_others_and_only_there(signed_in: Cli
     sync_worker.sync_all()
     page = read(signed_in.get("/"))
     heads = [head.text for head in page.one("ol", "lines").all("h2")]
-    assert heads == ["▲ Needs compaction", "Other sessions"]
+    assert heads == ["Needs compaction", "Other sessions"]
     listed = [href.rsplit("/")[-1] for href in links(page)]
     assert listed == [*(f"full{number}" for number in range(5)), "small", "full5", "ended", "rests"], "each once"
     first = page.all("li", "session")[0]

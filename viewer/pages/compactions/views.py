@@ -51,7 +51,7 @@ class BoundaryLine:
     """One compaction that is in effect in a store, ours or the agent's; a value that names what its HTML depends on.
 
     `session` is the session's name, `time` its time and `who` compacted it. `adds` says that it counts in sums: a
-    branch's does not, because its origin has it too, nor does the demo's.
+    branch's does not, because its origin has it too. The demo's count only where there is no other store.
     """
 
     numbers: Numbers
@@ -93,11 +93,13 @@ def compactions(request: HttpRequest) -> HttpResponse:
     lately = tuple(line for line in near.lines if line.last_active > time.time() - LATELY)
     near_lines, unshown = shown_lines(replace(near, lines=lately), all_labels(), redacting=redacts(request))
     run_lines, unshown_runs = lines_of(runs, partial(_run, findings.names), lambda run: (f"Run {run.pk}", run.store))
+    real = {store.name for store in stores if not store.is_managed} or {store.name for store in stores}
+    counted = [each for each in findings.boundaries if each.adds and each.place.store in real]
     data = {
         "runs": run_lines,
         "boundaries": sorted(findings.boundaries, key=lambda each: each.numbers.at or 0.0, reverse=True),
-        "figures": list(_figures([each for each in findings.boundaries if each.adds])),
-        "chart": drawn((each.numbers.at, each.reclaimed) for each in findings.boundaries if each.adds),
+        "figures": list(_figures(counted)),
+        "chart": drawn((each.numbers.at, each.reclaimed) for each in counted),
         "habits": habits(),
         "near": near_lines,
         "more_near": near.more or len(lately) < len(near.lines),
@@ -168,7 +170,7 @@ def _boundaries(
     urls = SessionUrls(reader.store.name, session.id)
     counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
-    adds = not listed.branched_from and not reader.store.is_managed
+    adds = not listed.branched_from
     return [
         BoundaryLine(each, urls, name, formats.moment(each.at), compaction_list.who(reader.store, each.run), adds)
         for each in counted

@@ -113,18 +113,20 @@ class Facets:
         number = self._count({})
         return "" if number is None else formats.counted(number, "session")
 
-    def groups(self) -> tuple[list[Group], list[Group]]:
-        """The groups that have more than one choice: those that a page begins with, and the others."""
+    def groups(self, lifted: int = 0) -> tuple[list[Group], list[Group]]:
+        """The groups that have more than one choice: those that a page begins with, and the others. So many sessions that
+        need compaction are above the list: if these are all, there is no choice of them.
+        """
         groups = list(self._groups())
         first = [group for name, group in groups if name == "store" or dict(self.query).get(name)]
-        return [*self._near(), *first], [group for _, group in groups if group not in first]
+        return [*self._near(lifted), *first], [group for _, group in groups if group not in first]
 
-    def _near(self) -> Iterator[Group]:
-        """The choice of those that need compaction, which is switched on and off, if there are any."""
+    def _near(self, lifted: int) -> Iterator[Group]:
+        """The choice of those that need compaction, which is switched on and off, if there are more than so many."""
         is_chosen = self.form.filter.near
         link = self._link("near", "" if is_chosen else "yes", "▲ Needs compaction")
         count = self._count({"near": True})
-        if is_chosen or count:
+        if is_chosen or count is None or count > lifted:
             yield Group("", (replace(link, current=is_chosen, count="" if count is None else f"{count:,}"),))
 
     def _groups(self) -> Iterator[tuple[str, Group]]:

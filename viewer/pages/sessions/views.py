@@ -96,7 +96,7 @@ def _page(
         return data
     views = saved_views(query)
     facets = Facets(form, stores, listed, labels, redacting=redacting)
-    groups, more_groups = facets.groups()
+    groups, more_groups = facets.groups(len(lifted))
     projects_here = _projects(form, listed, redacting=redacting)
     return data | {
         "q": form.filter.q,
