@@ -233,6 +233,7 @@ def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
         sums[(day - first).days // every] += tokens
         counts[(day - first).days // every] += 1
     most = max(sums.values())
+    undrawn = len(all_of_them) - len(days)
     return Chart(
         bars=bars(
             [(at, tokens, _words(at, tokens, counts[at], first, every)) for at, tokens in sorted(sums.items())],
@@ -241,7 +242,7 @@ def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
         most=f"{formats.thin(most)} tokens",
         first=day_name(first),
         last=day_name(last),
-        words=_in_words(len(days), sum(sums.values()), most, (first, last), every) + _undrawn(len(all_of_them) - len(days)),
+        words=_in_words(len(days), sum(sums.values()), most, (first, last), every) + _undrawn(undrawn),
     )
 
 

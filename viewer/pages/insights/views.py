@@ -1,5 +1,5 @@
-"""The page Insights: figures of all measures, the sums of one of them over all sessions, contexts that will be full soon,
-and startup reading that was left out.
+"""The page Insights: figures of all measures, the sums of one of them over all sessions, contexts that will be full
+soon, and startup reading that was left out.
 """
 
 from __future__ import annotations

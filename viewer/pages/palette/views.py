@@ -48,8 +48,8 @@ _THEME = {"": "Follow the system's theme", "light": "Switch to the light theme",
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
     """One page or action. `href` leads there, or takes the POST of `field` if `posts`. If one of the CSS selectors
-    `press` matches on the page, the script presses or focuses that instead; `copies` is text to copy. `also` are words by
-    which it is found besides those of its label.
+    `press` matches on the page, the script presses or focuses that instead; `copies` is text to copy. `also` are other
+    words by which it is found.
     """
 
     label: str
@@ -98,7 +98,8 @@ def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]
     yield PaletteEntry("Compact…", f"{urls.href}#plan", press=".sheet-open a, #plan, #side")
     yield PaletteEntry("Find in this session", urls.view("find"), press="#find")
     yield PaletteEntry("Files touched", urls.view("files"), press="#files-touched > summary", also="edits changed")
-    yield PaletteEntry("Commands that failed", urls.view("failures"), press="#commands-failed > summary", also="failures errors")
+    failed = "#commands-failed > summary"
+    yield PaletteEntry("Commands that failed", urls.view("failures"), press=failed, also="failures errors")
     yield PaletteEntry("History", urls.view())
     yield PaletteEntry("What the model sees", urls.view("context"))
     yield PaletteEntry("Export…", urls.view("export"))

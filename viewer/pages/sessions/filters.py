@@ -114,8 +114,8 @@ class Facets:
         return "" if number is None else formats.counted(number, "session")
 
     def groups(self, lifted: int = 0) -> tuple[list[Group], list[Group]]:
-        """The groups that have more than one choice: those that a page begins with, and the others. So many sessions that
-        need compaction are above the list: if these are all, there is no choice of them.
+        """The groups that have more than one choice: those that a page begins with, and the others. So many sessions
+        that need compaction are above the list: if these are all, there is no choice of them.
         """
         groups = list(self._groups())
         first = [group for name, group in groups if name == "store" or dict(self.query).get(name)]
