@@ -119,6 +119,7 @@ def test_no_match_says_what_to_do(signed_in: Client, empty_store: EmptyStore) ->
         ("?q=nothing&state=open", "within the filters above"),
         ("?state=ended", "Take a filter away"),
         ("?state=archived", "The archive is empty."),
+        ("?near=yes", "None of these sessions needs compaction."),
     ):
         empty = read(signed_in.get(f"/{query}")).one(cls="empty")
         assert said in empty.text and "/" in [link.attributes["href"] for link in empty.all("a", "btn")]

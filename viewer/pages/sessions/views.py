@@ -116,6 +116,7 @@ def _page(
         "narrowed": any(name != "order" for name, _ in pairs),
         "filtered": any(name not in ("order", "q") for name, _ in pairs),
         "archived": form.filter.state == "archived",
+        "needing": form.filter.near,
         "readable": any(listing.state for listing in listed.listings),
         "unlisted": listed.unlisted,
         "behind": own_database.trouble(),
