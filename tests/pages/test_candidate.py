@@ -153,7 +153,8 @@ def test_no_more_counts_as_kept_than_there_is() -> None:
 def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: Run) -> None:
     """However many: a page names 100, and leads on."""
     one = {"kind": "path", "message": None, "by": "agent"}
-    lost = [{**one, "text": f"detail {at}", "line": f"The line of detail {at}"} for at in range(250)]
+    words = ["".join("abcdefghij"[int(digit)] for digit in str(at)) for at in range(250)]
+    lost = [{**one, "text": f"detail {word}", "line": f"The line of detail {word}"} for word in words]
     ready.report |= {"lost": lost, "ranked": [f"lost:{at}" for at in range(250)], "things": 260}
     ready.save()
     page = read(signed_in.get(f"/runs/{ready.pk}"))
@@ -168,12 +169,61 @@ def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: 
     assert part.all("li")[-1].text == "10 more, not listed"
     answer = read(signed_in.post(f"/runs/{ready.pk}/draft", {"put": "lost:249"}, headers=FRAGMENT))
     assert "In the summary" in answer.one("span", "put").text and "259 lines" in answer.one("p", "loss").text
-    assert Run.objects.get().draft.endswith("The line of detail 249")
+    assert Run.objects.get().draft.endswith("The line of detail cej")
     page = read(signed_in.get(f"/runs/{ready.pk}/lost?from=200"))
     assert len(page.one("ol", "lost").all("li")) == 51 and not page.all("button", name="put")
     signed_in.post(f"/runs/{ready.pk}/discard")
     part = read(signed_in.get(f"/runs/{ready.pk}/lost?from=200&putting=1", headers=FRAGMENT))
     assert part.all("li") and not part.all("button", name="put"), "there is no candidate any more"
+
+
+def test_lines_with_the_same_words_are_one_row(signed_in: Client, ready: Run) -> None:
+    """Numbers and paths may differ; what the next turn needs is never folded."""
+    one = {"kind": "statement", "message": None, "by": "agent", "category": "cause"}
+    alike = [{**one, "text": f"Running tests in lib/a{at}.ex... {at} passed, took {at} s."} for at in range(5)]
+    needed = [{**one, "text": f"Bin Q-{at} is full.", "matters": "request"} for at in range(2)]
+    others = [{**one, "text": "The key was too long."}, {**one, "text": "Running tests... all failed."}]
+    lost = [*needed, *alike, *others]
+    names = [f"lost_statements:{at}" for at in range(len(lost))]
+    ready.report |= {"lost": [], "lost_statements": lost, "ranked": names, "things": len(lost)}
+    ready.save()
+    urls = SessionUrls(ready.store, ready.session_id)
+    assert [len(row.like) for row in losses_of(ready.report, urls).few] == [0, 0]
+    then = losses_of(ready.report, urls, names[:2])
+    assert [(row.text, len(row.like)) for row in then.few] == [
+        (alike[0]["text"], 4), (others[0]["text"], 0), (others[1]["text"], 0)
+    ]  # fmt: skip
+    assert then.to_put == (names[2], *names[7:]), "one of those with the same words"
+    listed = read(signed_in.get(f"/runs/{ready.pk}/lost?putting=1"))
+    fold = next(each for each in listed.all("details", "fold") if "4 more like this" in each.text)
+    assert [each.attributes["value"] for each in fold.all("button", name="put")] == names[3:7]
+    assert "7 lines" in listed.text, "each counts"
+
+
+def test_all_that_is_offered_is_put_in_before_others_are(signed_in: Client, lossy: Run) -> None:
+    """The button counts what is not in; then the page says that all is in, and offers others as such."""
+
+    def head(answer: Element) -> tuple[list[str], str]:
+        shown = answer.one("div", "worth-head")
+        return [each.text for each in shown.all("p")], shown.one("h3").text
+
+    button = read(signed_in.get(f"/runs/{lossy.pk}")).one("div", "worth-head").one("button")
+    names = button.attributes["value"].split()
+    for at, name in enumerate(names[:3], 1):
+        put = read(signed_in.post(f"/runs/{lossy.pk}/draft", {"put": name}, headers=FRAGMENT))
+        assert put.one("div", "worth-head").one("button").text == f"Put all {len(names) - at} in"
+        assert head(put) == ([], "The next turn needs")
+    answer = signed_in.post(f"/runs/{lossy.pk}/draft", {"put": " ".join(names)}, headers=FRAGMENT)
+    assert head(read(answer)) == ([f"✓ All {len(names)} that the next turn needs are in"], "Others, worth a look")
+    others = read(answer).one("div", "worth-head").one("button").attributes["value"].split()
+    assert others and not {*others} & {*names}
+    for name in others:
+        last = read(signed_in.post(f"/runs/{lossy.pk}/draft", {"put": name}, headers=FRAGMENT))
+    assert f"✓ {len(others)} others are in" in last.one("div", "worth-head").text
+    shown = last.one("div", id="put-in")
+    assert len(shown.all("li")) == len(names) + len(others) and shown.attributes["aria-label"] == "Put in by you"
+    assert len(shown.all("div", "fresh")) == 1, "the line that was just put in"
+    assert not read(signed_in.get(f"/runs/{lossy.pk}")).all("div", "fresh")
 
 
 def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run) -> None:

@@ -245,9 +245,15 @@ def test_the_report_names_what_is_not_found_after(
     rows = page.one("ol", "lost").all("li")
     assert [row.text.removesuffix(" Put in") for row in rows] == [
         "standing instruction Never <b>delete</b>. said by a person",
+    ], "what the next turn needs"
+    assert rows[0].all("span", "bad")
+    less = {**run.report, "ranked": run.report["ranked"][1:]}
+    Run.objects.update(report=less)
+    others = read(signed_in.get(f"/runs/{run.pk}")).one("ol", "lost").all("li")
+    assert [row.text.removesuffix(" Put in") for row in others] == [
         "cause Garden: Gates are green. said by the agent",
-    ], "what is worth a look: not each name"
-    assert [bool(row.all("span", "bad")) for row in rows] == [True, False]
+    ], "then what is worth a look: not each name"
+    Run.objects.update(report=run.report)
     assert rows[0].one("a").attributes["href"] == f"{address(hermes_store)}?around=7#m7"
     every = read(signed_in.get(f"/runs/{run.pk}/lost")).all("details", "lost-group")
     assert [(each.one("h3").text, [row.text for row in each.all("li")]) for each in every] == [

@@ -194,11 +194,6 @@ def lines_in(report: Mapping[str, Any] | None) -> int | None:
     return report["things"] if report and "ranked" in report else None
 
 
-def serious(report: Mapping[str, Any], names: Iterable[str]) -> int:
-    """Without how many of these lost lines the next turn fails."""
-    return sum(is_needed(lost_detail(report, name)) for name in names)
-
-
 def is_needed(one: Mapping[str, Any]) -> bool:
     """Whether the next turn fails without a lost line."""
     return one.get("matters") in SERIOUS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from viewer.rendering.texts import clean
@@ -35,7 +36,7 @@ def with_lost(run: Run, text: str, names: str) -> str:
     return "\n".join([text.rstrip(), *heading, *(f"- {line}" for line in dict.fromkeys(lines))])
 
 
-def line_of(report: dict[str, Any], name: str) -> str:
+def line_of(report: Mapping[str, Any], name: str) -> str:
     """The line of a lost thing as it is put into a summary, "" for an unknown name. It begins with the heading above it
     in its message: without that, a row of a table does not say what it is about.
     """
@@ -46,10 +47,20 @@ def line_of(report: dict[str, Any], name: str) -> str:
     return f"{above}: {line}" if above else line
 
 
-def put_in(report: dict[str, Any], text: str) -> set[str]:
+def put_in(report: Mapping[str, Any], text: str) -> set[str]:
     """The names of the lost things whose lines were put into a text."""
     added = _added(text)
     return {name for name in ranked(report) if line_of(report, name) in added} if added else set()
+
+
+def parted(report: Mapping[str, Any], text: str) -> tuple[str, list[str], str]:
+    """The text before the lines that were put into it, these lines from first to last, and the text after them."""
+    put = {f"- {line_of(report, name)}" for name in put_in(report, text)}
+    lines = text.splitlines()
+    heading = lines.index(HEADING) if HEADING in lines else 0
+    places = [at for at, line in enumerate(lines) if at > heading and line in put]
+    start, end = (places[0], places[-1] + 1) if places else (len(lines), len(lines))
+    return "\n".join(lines[:start]), lines[start:end], "\n".join(lines[end:])
 
 
 def is_only_put(run: Run, text: str) -> bool:

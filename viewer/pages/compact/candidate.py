@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +19,7 @@ from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.parts.run_card import RunCard, options_sent, run_card
 from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import blocks, diffs, formats, markdown
-from viewer.runs import service
+from viewer.runs import drafts, service
 from viewer.runs.detail_loss import lost_detail
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
@@ -32,21 +33,34 @@ STAYS = "These stay in context as they are."
 
 
 @dataclass(frozen=True, slots=True)
+class PutIn:
+    """A line that was put into a summary; `fresh`: it was so by this request."""
+
+    html: SafeString
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate with its session's messages. `html` is the current text; `change` is its difference from the summary
-    before it, None if there is none or nothing changed. `again` plans with the run's options.
+    """A candidate with its session's messages. `html` is the current text; if lines were put into it, only to where
+    these begin, and `rest` is what follows them. `change` is the text's difference from the summary before it, None if
+    there is none or nothing changed. `again` plans with the run's options.
     """
 
     card: RunCard
     goes: ListedMessages
     stays: ListedMessages
     html: SafeString
+    put_in: tuple[PutIn, ...]
+    rest: SafeString
     change: blocks.Diff | None
     again: str
 
 
-def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | None:
-    """The candidate for its page; None if the run has no summary to review, or its store cannot be read."""
+def candidate_of(request: HttpRequest, run: Run, card: RunCard, put: Sequence[str] = ()) -> Candidate | None:
+    """The candidate for its page, where the lines of these names were just `put` into it; None if the run has no
+    summary to review, or its store cannot be read.
+    """
     if run.status != "ready" or not strategy_of(run.strategy).asks_model:
         return None
     try:
@@ -58,11 +72,15 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
         return None
     new = text_for(request, without_rules(card.text))
     old = text_for(request, before)
+    start, put_lines, rest = drafts.parted(run.report, new)
+    fresh = {f"- {drafts.line_of(run.report, name)}" for name in put}
     return Candidate(
         card=card,
         goes=goes,
         stays=stays,
-        html=markdown.markdown(new),
+        html=markdown.markdown(start),
+        put_in=tuple(PutIn(markdown.markdown(each), each in fresh) for each in put_lines),
+        rest=markdown.markdown(rest),
         change=shown_change(diffs.between(old, new)) if old and old != new else None,
         again=SessionUrls(run.store, run.session_id).view("plan", **options_sent(run)),
     )
@@ -111,11 +129,15 @@ def _list(request: HttpRequest, run_id: int, which: str) -> HttpResponse:
 
 def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
     """The parts of the page that a draft changes; with the names of lines that were `put` in, also the text itself."""
-    shown = candidate_of(request, run, run_card(run, redacting=redacts(request)))
+    names = [name for name in put.split() if lost_detail(run.report, name)]
+    shown = candidate_of(request, run, run_card(run, redacting=redacts(request)), names)
     if shown is None:
         return HttpResponse(status=204)
-    names = [name for name in put.split() if lost_detail(run.report, name)]
     if not names:
         return page(request, "compact/_edited_now.html", shown)
-    first = next(shown_lost(run.report, names, shown.card.place, names))
-    return page(request, "compact/_after_put.html", {"put": first, "several": len(names) > 1, "shown": shown})
+    first = shown_lost(run.report, names[:1], shown.card.place, names)[0]
+    losses = shown.card.report.losses
+    others = len(names) > 1 or bool(
+        losses and names[0] not in (one.name for row in losses.few for one in (row, *row.like))
+    )
+    return page(request, "compact/_after_put.html", {"put": first, "others": others, "shown": shown})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from django.urls import reverse
@@ -16,7 +16,7 @@ from compaction.offline.asks import alike
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.runs import drafts, service
-from viewer.runs.detail_loss import is_needed, lost_detail, lost_of, ranked, serious
+from viewer.runs.detail_loss import is_needed, lost_detail, lost_of, ranked
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.web.session_urls import SessionUrls
@@ -28,6 +28,7 @@ KINDS = {"date": "date or time", "phone": "phone number", "account": "account nu
 REASONS = {"instruction": "standing instruction", "request": "the request needs it", "used": "used later"}
 # Markdown's signs of a list, a heading or a quote, and of bold words. A link keeps its signs: its address may be lost.
 _START = re.compile(r"\s*(?:[-*+]|#{1,6}|>)\s+")
+_VALUES = re.compile(r"\S*[/\\]\S*|\S*\d\S*")  # paths, numbers, ids
 _BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![\w*])")
 SPEAKERS = {
     "person": "said by a person",
@@ -59,7 +60,7 @@ class Lost:
     matters; the next turn fails without a `serious` one; `above` is the heading that the line is under.
 
     Of a call's arguments `code` is the lost part. A candidate's page puts a line back by its `name`; `put` says that it
-    did.
+    did. `like` are further lines with the same words, which are below it in a fold.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Lost:
     href: str
     by: str
     put: bool
+    like: tuple[Lost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,10 @@ class LossReport:
     `request` is the last request of people with its `text`, and whether it is `open` and `kept`; None if there is none,
     as in reports of older versions. `needs` are the lines it asks for and `instructions` the standing instructions of
     people, each (kept, all). `lost` counts lines, `serious` those without which the next turn fails (None: not known),
-    `put` those put in. `few` are the first of the others that are worth a look; `all_in` names those that one button
-    puts in: these, or all without which the next turn fails.
+    `put` those put in. `few` are the lines that are offered now, with those of them that are put in; `to_put` names the
+    others, which one button puts in. First all without which the next turn fails are offered (`few` has the first);
+    once these are in, `needed_in` counts them, and those worth a look are offered a few at a time, of which `looked_in`
+    are in.
     """
 
     request: Mapping[str, Any] | None
@@ -92,7 +96,9 @@ class LossReport:
     serious: int | None
     put: int
     few: tuple[Lost, ...]
-    all_in: str
+    to_put: tuple[str, ...]
+    needed_in: int
+    looked_in: int
 
     @property
     def missing(self) -> int:
@@ -148,9 +154,11 @@ def losses_of(report: Mapping[str, Any], urls: SessionUrls, put: Collection[str]
     """The losses in a report (`detail_loss.report_data`); `put` are the names of the lines that were put in."""
     names, request = ranked(report), report.get("request")
     back = [lost_detail(report, name) for name in put]
-    open_names = [name for name in names if name not in put]
-    worth = list(_worth_a_look(report, open_names))
-    urgent = worth[: serious(report, worth)]
+    needed = _needed(report, names)
+    missing = [name for name in needed if name not in put]
+    worth = [] if missing else _worth_a_look(report, names)
+    looked_in, offered = _offered(worth, put)
+    few = _offered([[name] for name in needed], put)[1] if missing else offered
     needs, instructions = (request or {}).get("needs", (0, 0)), report.get("instructions", (0, 0))
     given = {alike(one["text"]) for one in back if one.get("matters") == "instruction"}  # one may be said twice
     own = {request["message"]} - {None} if request else set()  # what it asks for is in other messages
@@ -161,21 +169,51 @@ def losses_of(report: Mapping[str, Any], urls: SessionUrls, put: Collection[str]
         needs=(min(needs[0] + len(asked), needs[1]), needs[1]),
         instructions=(min(instructions[0] + len(given), instructions[1]), instructions[1]),
         lost=report.get("things", len(names)) - len(put),
-        serious=len(urgent) if "ranked" in report else None,
+        serious=len(missing) if "ranked" in report else None,
         put=len(put),
-        few=tuple(shown_lost(report, worth[:FEW], urls)),
-        all_in=" ".join(urgent if len(urgent) > FEW else worth[:FEW]),
+        few=tuple(shown_lost(report, chain(*few), urls, put)),
+        to_put=tuple(missing or [first for first, *_ in offered if first not in put]),
+        needed_in=0 if missing else len(needed),
+        looked_in=looked_in,
     )
 
 
-def _worth_a_look(report: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """The lost things that matter (`REASONS`), then one of each other text that is a kind of statement."""
-    seen: set[str] = set()
+def _offered(rows: Sequence[list[str]], put: Collection[str]) -> tuple[int, Sequence[list[str]]]:
+    """The first `FEW` rows, or the first such number after them, that are not all put in, and how many are before."""
+    at = 0
+    while rows[at:] and all(row[0] in put for row in rows[at : at + FEW]):
+        at += FEW
+    return min(at, len(rows)), rows[at : at + FEW]
+
+
+def _needed(report: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """The lost things without which the next turn fails, each line once."""
+    by_line: dict[str, str] = {}
+    for name in names:
+        if is_needed(lost_detail(report, name)):
+            by_line.setdefault(drafts.line_of(report, name), name)
+    return list(by_line.values())
+
+
+def _worth_a_look(report: Mapping[str, Any], names: Iterable[str]) -> list[list[str]]:
+    """Of the others those that are used later or are a kind of statement; those with the same words are together."""
+    by_words: dict[Hashable, list[str]] = {}
     for name in names:
         one = lost_detail(report, name)
-        if one.get("matters") in REASONS or (one.get("category") and one["text"] not in seen):
-            seen.add(one["text"])
-            yield name
+        if not is_needed(one) and (one.get("matters") in REASONS or one.get("category")):
+            by_words.setdefault(_likeness(report, name), []).append(name)
+    return list(by_words.values())
+
+
+def _likeness(report: Mapping[str, Any], name: str) -> Hashable:
+    """A key that is equal for lines with the same words: only numbers, paths, spaces and punctuation differ. A line
+    that the next turn needs, and one without words, equals no other.
+    """
+    one = lost_detail(report, name)
+    words = alike(_VALUES.sub("", f"{one.get('above', '')} {one.get('line') or one['text']}"))
+    if is_needed(one) or not words:
+        return name
+    return one.get("by", ""), one.get("category", ""), one["kind"], words
 
 
 @lru_cache(maxsize=1_000)
@@ -189,14 +227,15 @@ def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> t
 
 def shown_lost(
     report: Mapping[str, Any], names: Iterable[str], urls: SessionUrls, put: Collection[str] = ()
-) -> Iterator[Lost]:
-    """The lost lines of these names."""
+) -> list[Lost]:
+    """The lost lines of these names; those with the same words are one, at the first."""
+    rows: dict[Hashable, list[Lost]] = {}
     for name in names:
         one = lost_detail(report, name)
         called = one.get("by") == "call" and one["kind"] != "command"
         words = one.get("line") or one["text"]
         matters = one.get("matters", "")
-        yield Lost(
+        lost = Lost(
             name=name,
             label=REASONS.get(matters) or one.get("category") or KINDS.get(one["kind"], one["kind"]),
             serious=is_needed(one),
@@ -207,6 +246,8 @@ def shown_lost(
             by=SPEAKERS.get(one.get("by", ""), ""),
             put=name in put,
         )
+        rows.setdefault(_likeness(report, name), []).append(lost)
+    return [replace(first, like=tuple(others)) for first, *others in rows.values()]
 
 
 def _around(text: str, detail: str) -> str:
