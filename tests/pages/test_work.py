@@ -112,7 +112,7 @@ def test_a_file_is_listed_once_however_calls_name_it(signed_in: Client, empty_st
     assert titles == ["/home/me/site/src/a.py", "C:\\src\\..\\a.py", "…" + "d" * tools.PATH_LIMIT]
 
 
-def test_failed_commands_are_listed_with_the_commit_before_them_and_the_newest(
+def test_failed_commands_are_listed_with_why_and_the_commit_before_them(
     signed_in: Client, empty_store: EmptyStore
 ) -> None:
     ran = [
@@ -125,18 +125,20 @@ def test_failed_commands_are_listed_with_the_commit_before_them_and_the_newest(
         ("git commit-tree x; git log commit", 0),
         ("git commit", 0),
     ]
-    calls = [("terminal", {"command": command}, {"exit_code": code, "output": ""}) for command, code in ran]
+    output = {2: "make: reading\nmake: *** No rule to make target 'all'.  Stop.\n"}
+    calls = [
+        ("terminal", {"command": command}, {"exit_code": code, "output": output.get(code, "")}) for command, code in ran
+    ]
     refused = ("terminal", {"command": "rm"}, "The user doesn't want to proceed with this tool use.")
     href = made_by_hermes(empty_store, [*calls, refused])
     page = read(signed_in.get(f"{href}/failures", headers=FRAGMENT))
     assert commands(page) == [
-        ("git commit", "committed, message 16"),
         ("git commit -m 'third'", "failed, exit 1, message 12"),
         ("make <i>", "failed, exit 1, message 10, in lib"),
-        ("make", "failed, exit 2, message 6"),
+        ("make", "failed, exit 2, message 6 make: *** No rule to make target 'all'. Stop."),
         ('Second: more EOF )"', "committed, message 4"),
     ]
-    place = page.one("ol", "listed-work").all("li")[3].one("a").attributes["href"]
+    place = page.one("ol", "listed-work").all("li")[2].one("a").attributes["href"]
     opened = [fold for fold in read(signed_in.get(place)).all("details", "tool") if "open" in fold.attributes]
     assert [fold.all("summary")[0].one("b").text for fold in opened] == ["Ran"]
     assert read(signed_in.get(f"{href}/failures")).one("h2", "quiet").text == "Commands that failed"
@@ -235,7 +237,10 @@ def test_each_kind_of_agent_has_its_files_and_failures(
 @pytest.mark.slow
 def test_a_list_is_opened_by_keys_and_is_closed_at_the_next_window(visit: Visit, empty_store: EmptyStore) -> None:
     ran = [("make", 2), *[("ls", 0)] * 60, ("make <i>", 1)]
-    calls = [("terminal", {"command": command}, {"exit_code": code, "output": ""}) for command, code in ran]
+    output = {2: "make: reading\nmake: *** No rule to make target 'all'.  Stop.\n"}
+    calls = [
+        ("terminal", {"command": command}, {"exit_code": code, "output": output.get(code, "")}) for command, code in ran
+    ]
     screen = visit()
     screen.goto(made_by_hermes(empty_store, calls))
     screen.keyboard.press("Control+k")

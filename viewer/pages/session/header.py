@@ -124,7 +124,6 @@ def _facts(opened: OpenSession, usage: ReportedUsage, tokens: SafeString) -> lis
         in_context(index),
         f"{formats.counted(index.unlinked, 'message')} not sent any more" if index.unlinked else "",
         tokens,
-        _in_messages(opened, usage.tokens),
         _spent(usage),
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
@@ -144,20 +143,18 @@ def _spent(reported: ReportedUsage) -> SafeString | str:
 
 
 def _tokens(opened: OpenSession, reported: int | None) -> SafeString:
-    """How much of the window is in context: as the agent noted it, or else as its messages are counted here."""
-    if reported is not None:
-        return format_html("{} reported", formats.of_window(reported, opened.window))
-    return formats.of_window(opened.index.context.tokens, opened.window, about=opened.index.context.about)
-
-
-def _in_messages(opened: OpenSession, reported: int | None) -> SafeString | str:
-    """How much of what the agent noted is messages: the drawing and the plan show these alone."""
+    """How much of the window is in context: as the agent noted it, with what of that is messages, or else as its
+    messages are counted here. The drawing and the plan show messages alone.
+    """
     context = opened.index.context
-    if reported is None or reported <= context.tokens:
-        return ""
+    if reported is None:
+        return formats.of_window(context.tokens, opened.window, about=context.about)
+    if reported <= context.tokens:
+        return format_html("{} reported", formats.of_window(reported, opened.window))
     return format_html(
-        '<span title="{}">{}{} of them in messages</span>',
-        "The rest is the agent’s own prompt and the definitions of its tools",
+        '{}, <span title="{}">{}{} in messages</span>',
+        formats.of_window(reported, opened.window),
+        "The agent reported the whole: its own prompt and the definitions of its tools are the rest",
         "about " if context.about else "",
         formats.thin(context.tokens),
     )

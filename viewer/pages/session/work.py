@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
+from compaction.offline.failures import failure
 from compaction.redaction import redact_shown
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.opened import OpenSession, open_session
@@ -28,6 +29,7 @@ from .header import header
 AT_ONCE = 500  # messages that are read at once
 MOST = 300  # files or commands that are listed
 LONGEST = 10_000  # characters of a command in which a commit is looked for
+_EXIT = re.compile(r"exit -?\d+(?:: |$)|failed$|no success$")  # what `word` says
 # A commit, up to its message: `git -C dir commit -am "Message"`, and where the message is a here-document.
 _COMMIT = re.compile(
     r"""\bgit (?:-[cC] \S{1,200} ){0,3}commit\b(?!-)(?: -\w*m\s*["']?(?:\$\(cat <<-?\s*['"]?\w{1,20}['"]?\s)?)?"""
@@ -44,6 +46,7 @@ class AnsweredCall:
     number: int
     href: str
     outcome: outcomes.CallOutcome
+    result: str
     noted: str = ""
 
     @property
@@ -51,6 +54,11 @@ class AnsweredCall:
         """The command line of a shell, "" if it is not known."""
         arguments = json_value(self.call.arguments)
         return (tools.command_of(arguments) if isinstance(arguments, dict) else None) or ""
+
+    @property
+    def reason(self) -> str:
+        """The line of its result that says what went wrong, "" if there is none besides an exit code."""
+        return _EXIT.sub("", failure(self.result, flagged=True, words=True))
 
     @property
     def change(self) -> Change | None:
@@ -97,13 +105,14 @@ class TouchedFile:
 
 @dataclass(frozen=True, slots=True)
 class RanCommand:
-    """A command that failed (`word` says how), or the message of a commit: then `word` is empty. `path` is the
-    directory in which it ran, "" for that of the session.
+    """A command that failed (`word` says how, `reason` why), or the message of a commit: then `word` is empty. `path`
+    is the directory in which it ran, "" for that of the session.
     """
 
     what: str
     path: str
     word: str
+    reason: str
     number: int
     href: str
 
@@ -120,7 +129,7 @@ def files(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 @require_safe
 @shows_refusals
 def failures(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    """The commands that failed, the newest first, with the commits between them."""
+    """The commands that failed, the newest first, with the commit before each."""
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
         return _list(request, opened, "Commands that failed", "session/_failures.html", commands_run(opened))
@@ -158,7 +167,7 @@ def _file(opened: OpenSession, path: str, touches: list[Touch]) -> TouchedFile:
 
 
 def commands_run(opened: OpenSession) -> list[RanCommand]:
-    """The commands that failed, the newest first, with the newest commit before each and the newest of all."""
+    """The commands that failed, the newest first, with the newest commit before each."""
     listed: list[RanCommand] = []
     for answered in answered_calls(opened, tools.is_shell):
         word = answered.outcome.word
@@ -173,8 +182,11 @@ def commands_run(opened: OpenSession) -> list[RanCommand]:
         if message is not None:
             subject = answered.command[message.end() :]
             what = line(redact_shown(subject) if opened.redacting else subject, tools.LIMIT) or what
-        listed.append(RanCommand(what, title.path, word, answered.number, answered.href))
-    return listed[::-1] if any(each.word for each in listed) else []
+        reason = line(answered.reason, tools.LIMIT) if word else ""
+        listed.append(RanCommand(what, title.path, word, reason, answered.number, answered.href))
+    if listed and not listed[-1].word:
+        listed.pop()
+    return listed[::-1]
 
 
 def answered_calls(opened: OpenSession, is_wanted: Callable[[str], bool]) -> Iterator[AnsweredCall]:
@@ -198,8 +210,10 @@ def _answered(opened: OpenSession, places: range, is_wanted: Callable[[str], boo
         call, (place, caller_id, _), (_, result_id, result) = called[at][position], read[at], read[answer]
         number, href = place + 1, f"{opened.urls.view(around=result_id)}#m{caller_id}"
         if is_wanted(call.name):
-            yield AnsweredCall(call, number, href, outcomes.of_row(result), calls.noted(call, result))
+            text = engine.text(result.content)
+            yield AnsweredCall(call, number, href, outcomes.of_row(result), text, calls.noted(call, result))
         for each in result.inner:
             for inner in engine.calls({"tool_calls": [each]}):
                 if is_wanted(inner.name):
-                    yield AnsweredCall(inner, number, href, outcomes.outcome(each.get("output")))
+                    output = each.get("output")
+                    yield AnsweredCall(inner, number, href, outcomes.outcome(output), engine.text(output))
