@@ -366,8 +366,12 @@ def test_a_message_that_was_taken_back_is_not_shown(signed_in: Client, empty_sto
     empty_store.say("s", "user", "stays")
     gone = empty_store.say("s", "user", "goes", active=0)
     assert "goes" not in read(signed_in.get(href)).one("main").text
-    refusal = read(signed_in.get(f"{href}?around={gone}"), 404)
-    assert "taken back" in refusal.one("main").text
+    for query in (f"around={gone}", f"around={gone}&only=prompts", "around=999"):
+        page = read(signed_in.get(f"{href}?{query}"), 404)
+        assert re.match(r"No message here has the id #\d+: it was taken back", page.one(id="at-problem").text)
+        assert "stays" in page.one("article", "marked").text, "the nearest is shown"
+    led = signed_in.get(f"{href}?at=%23{gone}")
+    assert led["Location"] == f"{href}?around={gone}#m{gone}", "so it is where somebody goes to it"
 
 
 @pytest.mark.parametrize(
@@ -412,10 +416,8 @@ def test_a_missing_file_is_a_designed_503(signed_in: Client, empty_store: EmptyS
     assert [link.text for link in page.one("p", "actions").all("a")] == ["Try again", "Stores", "All sessions"]
 
 
-@pytest.mark.parametrize(
-    "path", ["?around=999", "?around=999&only=prompts", "/boundaries/999/before-after", "/boundaries/999/details"]
-)
-def test_a_message_or_a_compaction_that_is_not_there_leads_to_its_session(
+@pytest.mark.parametrize("path", ["/boundaries/999/before-after", "/boundaries/999/details"])
+def test_a_compaction_that_is_not_there_leads_to_its_session(
     signed_in: Client, empty_store: EmptyStore, path: str
 ) -> None:
     href = empty_store.session("s")

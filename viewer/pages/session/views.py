@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -26,6 +26,8 @@ from .contents import contents
 from .find import find_panel, typed
 from .header import header
 from .window import WINDOW, Sought, read_stretch, sought, whole_groups
+
+NOT_THERE = "No message here has the id #{}: it was taken back, or never part of this session. This is the nearest one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             return _answer(request, going)
         if moved := going.href or _moved(opened, query):
             return redirect(moved)
+        missing = query.around if query.around is not None and not _is_there(opened.index, query.around) else None
+        if missing is not None:
+            going = Sought(f"#{missing}", problem=NOT_THERE.format(missing))
+            query = replace(query, around=_nearest(opened.index, missing))
         window = _window(opened, query)
         stretch = read_stretch(opened, window, query.around, redacting=redacting, words=query.words, only=query.only)
         if is_fragment(request) and (query.before or query.after):
@@ -72,7 +78,8 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     at_newest = query == WindowQuery(words=query.words, only=query.only) and not going.problem
     data["keeps"] = f"&only={query.only}" if query.only else ""
     data |= {"at_newest": at_newest, "sought": going, "aftermath": card(opened)}
-    return preferences.noted_opened(request, page(request, "session/session.html", data))
+    answer = page(request, "session/session.html", data, status=200 if missing is None else 404)
+    return preferences.noted_opened(request, answer)
 
 
 def _answer(request: HttpRequest, going: Sought) -> HttpResponse:
@@ -98,8 +105,9 @@ def _elsewhere(urls: SessionUrls, query: WindowQuery) -> str:
 
 
 def _moved(opened: OpenSession, query: WindowQuery) -> str:
-    """The address of the message that a row belongs to; "" if the row's id is the message's, or that of a handoff in
-    effect. Raises NotFound.
+    """The address of the message that a row belongs to, or of where a compaction was that is undone; "" if the row's id
+    is the message's, or that of a handoff in effect, or if there is nothing like it. Raises NotFound in a session
+    without messages.
     """
     index, urls, around = opened.index, opened.urls, query.around
     if around is None or index.boundary_at(around) is not None:
@@ -110,8 +118,18 @@ def _moved(opened: OpenSession, query: WindowQuery) -> str:
     undone = records.not_there(urls.store, urls.session, around)
     if isinstance(undone, AlreadyUndone):
         return without_boundary(index, urls, undone.cut_id)
-    sentence = f"Message {around} is not shown in this session's History: it was taken back, or never part of it."
-    raise NotFound(sentence)
+    if not index.messages:
+        raise NotFound(f"Message {around} is not here: this session has no messages.")
+    return ""
+
+
+def _is_there(index: TranscriptIndex, row_id: int) -> bool:
+    return index.boundary_at(row_id) is not None or index.message_of(row_id) is not None
+
+
+def _nearest(index: TranscriptIndex, row_id: int) -> int:
+    """The id of the message whose id is nearest."""
+    return min((index.entry(place).id for place in range(index.messages)), key=lambda each: abs(each - row_id))
 
 
 def _whereabouts(index: TranscriptIndex, window: HistoryWindow) -> HistoryWindow:

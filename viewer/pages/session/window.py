@@ -252,8 +252,7 @@ def _by_number(opened: OpenSession, typed: str, number: int) -> Sought:
         return Sought(typed, urls.message(message))
     if not typed.startswith("#"):
         return Sought(typed, problem=f"There is no message {number:,} here: they go from 1 to {index.messages:,}.")
-    first, last = index.entry(0).id, index.entry(index.messages - 1).id
-    return Sought(typed, problem=f"No message here has the id #{number}: ids go from #{first} to #{last}.")
+    return Sought(typed, urls.message(number))  # where the nearest is shown
 
 
 def _by_time(opened: OpenSession, typed: str) -> Sought:
