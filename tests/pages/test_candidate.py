@@ -178,11 +178,12 @@ def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: 
 
 
 def test_lines_with_the_same_words_are_one_row(signed_in: Client, ready: Run) -> None:
-    """Numbers and paths may differ; what the next turn needs is never folded."""
+    """Numbers and paths may differ; what the next turn needs, or a person said, is never folded."""
     one = {"kind": "statement", "message": None, "by": "agent", "category": "cause"}
     alike = [{**one, "text": f"Running tests in lib/a{at}.ex... {at} passed, took {at} s."} for at in range(5)]
     needed = [{**one, "text": f"Bin Q-{at} is full.", "matters": "request"} for at in range(2)]
     others = [{**one, "text": "The key was too long."}, {**one, "text": "Running tests... all failed."}]
+    others += [{**one, "by": "person", "text": f"Door {at} jams."} for at in range(2)]
     lost = [*needed, *alike, *others]
     names = [f"lost_statements:{at}" for at in range(len(lost))]
     ready.report |= {"lost": [], "lost_statements": lost, "ranked": names, "things": len(lost)}
@@ -191,13 +192,13 @@ def test_lines_with_the_same_words_are_one_row(signed_in: Client, ready: Run) ->
     assert [len(row.like) for row in losses_of(ready.report, urls).few] == [0, 0]
     then = losses_of(ready.report, urls, names[:2])
     assert [(row.text, len(row.like)) for row in then.few] == [
-        (alike[0]["text"], 4), (others[0]["text"], 0), (others[1]["text"], 0)
+        (alike[0]["text"], 4), *((each["text"], 0) for each in others)
     ]  # fmt: skip
     assert then.to_put == (names[2], *names[7:]), "one of those with the same words"
     listed = read(signed_in.get(f"/runs/{ready.pk}/lost?putting=1"))
     fold = next(each for each in listed.all("details", "fold") if "4 more like this" in each.text)
     assert [each.attributes["value"] for each in fold.all("button", name="put")] == names[3:7]
-    assert "7 lines" in listed.text, "each counts"
+    assert "7 lines" in listed.text and "2 lines" in listed.text, "each counts"
 
 
 def test_all_that_is_offered_is_put_in_before_others_are(signed_in: Client, lossy: Run) -> None:

@@ -207,11 +207,11 @@ def _worth_a_look(report: Mapping[str, Any], names: Iterable[str]) -> list[list[
 
 def _likeness(report: Mapping[str, Any], name: str) -> Hashable:
     """A key that is equal for lines with the same words: only numbers, paths, spaces and punctuation differ. A line
-    that the next turn needs, and one without words, equals no other.
+    that the next turn needs or a person said, and one without words, equals no other.
     """
     one = lost_detail(report, name)
     words = alike(_VALUES.sub("", f"{one.get('above', '')} {one.get('line') or one['text']}"))
-    if is_needed(one) or not words:
+    if is_needed(one) or one.get("by") == "person" or not words:
         return name
     return one.get("by", ""), one.get("category", ""), one["kind"], words
 
