@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.hermes.in_memory import HermesInMemory, texts
-from viewer.stores.hermes.alignment import related
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
+from viewer.stores.hermes.names.alignment import related
 from viewer.stores.hermes.records import LightRow
 from viewer.stores.hermes.undo import undoing_of_boundary
 from viewer.stores.history_types import Boundary, HistoryEntry
@@ -465,7 +465,7 @@ def test_the_work_grows_with_the_rows_and_not_with_their_square(monkeypatch: pyt
         counts[-1] += 1
         return related(row, other)
 
-    monkeypatch.setattr("viewer.stores.hermes.placing.related", counted)
+    monkeypatch.setattr("viewer.stores.hermes.names.placing.related", counted)
     for size in (200, 400):
         agent = HermesInMemory()
         for number in range(size):

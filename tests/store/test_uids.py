@@ -16,11 +16,11 @@ import pytest
 from compaction.handoff import END_MARKER, LEGACY_HEADER, MERGE_DELIMITER, NO_USER_START, PRIOR_HEADER, TASK_LIST
 from tests.agents.hermes.in_memory import texts
 from viewer.stores.hermes import envelopes, messages, undo
-from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
 from viewer.stores.hermes.records import LightRow
 from viewer.stores.history_types import History
+from viewer.stores.message import State
 from viewer.stores.packing import extended, pack
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.records import LightRow
 from viewer.stores.history_types import Boundary, History
+from viewer.stores.message import State
 
 
 class HermesInMemory:

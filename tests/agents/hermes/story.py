@@ -40,6 +40,7 @@ from viewer.stores.hermes import undo
 from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
+from viewer.stores.hermes.repeats import AT_ONCE
 from viewer.stores.hermes.undo import Undoing, check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage, message_of, parted
@@ -124,7 +125,7 @@ class Story:
         self.random = self.author.random = random.Random(f"{self.seed}.{number}")
 
     def _wait(self) -> None:
-        self.ahead += self.random.uniform(0, 0.5) if self.fast else self.random.uniform(1, 400)
+        self.ahead += self.random.uniform(AT_ONCE, 0.5) if self.fast else self.random.uniform(1, 400)
         self.now: float = self.hermes.ask("clock", ahead=self.ahead)
 
     def _hold(self) -> None:

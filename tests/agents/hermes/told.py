@@ -44,7 +44,7 @@ class Said:
 @dataclass(frozen=True)
 class Row:
     """A row, or a message of History, as far as it matters here. `id` is 0 where there is none; `state` is "live",
-    "under" or "out" as in `viewer.stores.hermes.alignment`.
+    "under" or "out" as in `viewer.stores.message`.
     """
 
     id: int

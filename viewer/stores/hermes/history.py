@@ -1,35 +1,29 @@
 """Boundaries, generations and the History of one session, from light rows alone: a pure function.
 
-Theory (`docs/hermes.md` section 2, verified on databases that Hermes wrote). A compaction inserts one *block* of rows:
-copies of the head, perhaps of some messages inside the middle, the handoff, copies of the tail, and messages of the
-agent itself. From schema 31 on a copy has its message's name, and a row that others were merged into lists their names:
-`uids`. Where there are no names, they follow from the times of the writes, which also show where a block ends:
-`naming`.
+Theory (`docs/hermes.md` sections 2 and 9, verified on databases that Hermes wrote). Each row has the name of the
+message it carries, from the agent or from `names`; a row that others were merged into lists their names, too. A message
+is shown once, at its first row.
 
-A generation is the id range from one block's start to the next block's. Following copy -> origin gives each message its
-rows; it is shown once, at its first row. Rows at (0,0) are superseded when another row carries the message and taken
-back otherwise. A block that is entirely at (0,0) was undone, unless it is known to be taken back: then it is no
-boundary and its rows are not copies. Blocks that this site wrote are `known`, and override any guess.
+A compaction inserts one *block*: copies of the head, perhaps of some messages inside the middle, the handoff, copies of
+the tail, and messages of the agent itself (`blocks`). A generation is the id range from one block's start to the next
+block's. Rows at (0,0) are superseded when another row carries the message and taken back otherwise. A block that is
+entirely at (0,0) was undone, unless it is known to be taken back: then it is no boundary and its rows are nobody's.
+Blocks that this site wrote are `known`, and override what the names say.
 """
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 
-from . import uids
-from .alignment import Pair, with_telling_times, without_image, words
-from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
-from .chains import Chains
+from .blocks import Pair, block_around, first_kept, had_no_user, left_of_undone, slipped
 from .known import NOT_KNOWN, KnownBlock, KnownUndone, Noted, borne_out
-from .naming import Named, named, own_name
-from .openers import ONE_WRITE, Stamp, one_a_write, openers
-from .records import LightRow
+from .names import Named, named
+from .records import LightRow, without_image, words
 from .repeats import written_again
 
 
@@ -45,311 +39,192 @@ def build(
     noted = borne_out(known, undone or {}, rows)
     if again := written_again(rows, noted):
         return _with_repeats(build([row for row in rows if row.id not in again], known, undone), rows, again)
-    openings, carried = openers(rows, {*noted.ours, *noted.undone})
-    stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
-    moments = {row.id: row.time for row in rows}
-    named_rows = named(with_telling_times(rows), moments, noted, {rows[index].id for index in openings})
-    rows = named_rows.rows
-    reading = _HistoryBuilder(stamps, carried, noted, {row.id: row for row in rows}, moments, named_rows)
-    opening = one_a_write(
-        [rows[index] for index in openings], named_rows.write_of, stamps, {*noted.ours, *noted.undone}
-    )
-    openings = [index for index in openings if rows[index].id in opening]
-    reading.pending.extend(rows[: openings[0]] if openings else rows)
-    for index, end in pairwise([*openings, len(rows)]):
-        following = rows[end] if end < len(rows) else None
-        reading.compaction(rows[index], rows[index + 1 : end], following)
-    reading.settle()
-    chains = reading.chains
-    block_of = {row_id: each.handoff_id for each in reading.boundaries for row_id in each.block_ids}
-    entries = [entry for rows in chains.rows.values() if (entry := _entry(rows, chains, block_of)) is not None]
+    names = named(rows, noted)
+    reading = _Reading({row.id: row.time for row in rows}, noted, names)
+    reading.read(names.rows)
+    entries = [entry for message in reading.messages if (entry := reading.entry(message)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
-    message_of |= {row_id: root for row_id in chains.others if (root := chains.root[row_id]) in message_of}
-    settled = bool(reading.generation) and not named_rows.is_open
+    message_of |= {row_id: said[0] for row_id, said in reading.says.items() if said and said[0] in message_of}
+    settled = bool(reading.generation) and not names.is_open
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
 
-# -- blocks ----------------------------------------------------------------------------------------------------------
+class _Reading:
+    """Reads named rows from oldest to newest: the rows of each message, the current generation, the boundaries so far.
 
+    A message is the id of its first row. `moments` are the stored times of the rows.
+    """
 
-class _HistoryBuilder:
-    """Reads rows from oldest to newest: each message's chain, the current generation, the boundaries so far."""
-
-    def __init__(
-        self,
-        stamps: Mapping[int, Stamp],
-        carried: set[Stamp],
-        noted: Noted,
-        rows: Mapping[int, LightRow],
-        moments: Mapping[int, float],
-        named_rows: Named,
-    ) -> None:
-        self.stamps = stamps  # of handoff rows, with their stored times
-        self.write_of, self.anew = (
-            named_rows.write_of,
-            named_rows.anew,
-        )  # for rows without names of the agent, from their times
-        self.carried = carried
-        self.noted, self.ours, self.undone = noted, noted.ours, noted.undone
-        self.rows = rows
-        self.names = uids.UidIndex(rows, moments)
-        self.chains = Chains()
-        self.generation: list[LightRow] = []
+    def __init__(self, moments: Mapping[int, float], noted: Noted, names: Named) -> None:
+        self.moments, self.noted, self.writes, self.anew = moments, noted, names.writes, names.anew
+        self.openings, self.carried = names.openings, names.carried
+        self.rows = {row.id: row for row in names.rows}
+        self.first = {row.uid: row.id for row in reversed(names.rows)}
+        self.last = {name: row.id for row in names.rows for name in (row.uid, *row.absorbed)}
+        self.last_kept = {row.uid: row.id for row in names.rows if row.state != "out"}
+        self.messages: dict[int, list[int]] = {}  # message -> its rows, oldest first
+        self.says: dict[int, tuple[int, ...]] = {}  # row -> the messages that it carries
+        self.by_name: dict[str, int] = {}
+        self.asked: dict[str, int] = {}  # the text of a request -> its newest row
+        self.generation: list[int] = []
         self.opened_by = 0  # rows of the generation that belong to its block
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
+        self.block_of: dict[int, int] = {}  # row -> the handoff of its block
         self.unsure = False  # whether a block before the next boundary may have been taken back instead of undone
 
-    def compaction(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> None:
-        """Read a handoff and the rows up to the `following` one."""
-        ours = self.ours.get(handoff.id)
-        if remaining := self._remains_of_undone(handoff, after):
-            self._settle_but(remaining)
-            self.pending = [row for row in after if row.id > remaining[-1].id]
-            return
-        block = self._known_block(ours, handoff, after) if ours else self._guessed_block(handoff, after, following)
-        if not self._undone(handoff, block, newest=following is None):
-            self._add_boundary(handoff, block)
-        self.pending.extend([row for row in after if row.id > block.rows[-1].id])
+    def read(self, rows: Sequence[LightRow]) -> None:
+        openings = [index for index, row in enumerate(rows) if row.id in self.openings]
+        self.pending = [*rows[: min(openings, default=len(rows))]]
+        for index, end in pairwise([*openings, len(rows)]):
+            following = rows[end] if end < len(rows) else None
+            self._compaction(rows[index], rows[index + 1 : end], following)
+        self._append(self.pending)
 
-    def _not_noted(self, after: Sequence[LightRow]) -> list[LightRow]:
-        """The rows after a handoff up to the first row of a block that is known completely."""
-        return list(takewhile(lambda row: row.id not in self.noted.in_blocks, after))
+    # -- blocks
 
-    def _remains_of_undone(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
+    def _compaction(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> None:
+        """Read a handoff and the rows up to the `following` one that opens a block."""
+        left = self._left_of_undone(handoff, after)
+        block = left or self._block(handoff, after, following)
+        ids = {row.id for row in block}
+        self._append([row for row in self.pending if row.id not in ids])
+        pairs = self._pairs(handoff, block)
+        if not (left or self._was_undone(handoff, block, pairs, newest=following is None)):
+            self._add_boundary(handoff, block, pairs)
+        self.pending = [row for row in after if row.id > block[-1].id]
+
+    def _left_of_undone(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
         """The rows of a block that is known to have been undone, or the rest of a block whose copies' originals are
         deleted.
         """
-        ours = self.ours.get(handoff.id)
-        block = self.undone.get(handoff.id, NOT_KNOWN).block
-        noted = [row for row in (*self.pending, handoff, *after) if row.id in block]
-        if noted and not any(row.id in self.noted.in_context for row in noted):
-            return noted
-        if self.stamps[handoff.id] in self.carried or (ours is None and handoff.id in self.write_of):
+        ours, block = self.noted.ours.get(handoff.id), self.noted.undone.get(handoff.id, NOT_KNOWN).block
+        rows = [*self.pending, handoff, *after]
+        recorded = [row for row in rows if row.id in block]
+        if recorded and not any(row.id in self.noted.in_context for row in recorded):
+            return recorded
+        if handoff.id in self.carried or (ours is None and handoff.id in self.writes):
             return []
         if ours is None:
-            return self.names.left(handoff, self.pending, after)
-        if not ours.undone or handoff.state != "out" or all(row_id in self.rows for row_id in ours.copies.values()):
+            return left_of_undone(handoff, self.pending, after, self.first, self.last, self.moments)
+        if not ours.undone or handoff.state != "out" or all(each in self.rows for each in ours.copies.values()):
             return []
-        return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
+        return [row for row in rows if row.id in {handoff.id, *ours.copies}]
 
-    def _guessed_block(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> Block:
-        """The block of a handoff, from the write that inserted it, or from the names of its rows."""
-        candidates = [self._written(handoff, after), self._named(handoff, after, following)]
-        opening, behind = max(candidates, key=lambda each: len(each[0]) + len(each[1]))
-        self._settle_but(opening)
-        sources = self._sources()
-        others = self.generation if handoff.id not in self.write_of else ()
-        copied = {row.uid: row for row in others if row.handoff == "standalone" or row.of_compaction}
+    def _block(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> list[LightRow]:
+        """The block of a handoff: by the map of the run that wrote it, by the write that inserted it, or by names."""
+        if ours := self.noted.ours.get(handoff.id):  # a row whose original is gone is a separate message
+            copies = {copy for copy, source in ours.copies.items() if source in self.rows}
+            last = max([handoff.id, *(row.id for row in after if row.id in copies)])
+            head = [row for row in self.pending if row.id in copies]
+            return [*head, handoff, *(row for row in after if row.id <= last)]
+        if write := self.writes.get(handoff.id):
+            return [self.rows[row_id] for row_id in write.ids]
+        after = [row for row in after if row.id not in self.noted.in_blocks]
+        last = following is None or following.id in self.noted.ours
+        return block_around(
+            handoff, self.pending, after, self.first,
+            carried=handoff.id in self.carried,
+            last=last or bool(following and self.noted.undone.get(following.id, NOT_KNOWN).block),
+            taken_back=self.noted.taken_back,
+        )  # fmt: skip
 
-        def pairs(rows: Iterable[LightRow]) -> Iterator[Pair]:
-            for row in rows:
-                for message in self.chains.said_by(row):
-                    yield from ((row, source) for source in sources.get(message) or self.chains.rows[message][-1:])
-                if row.uid in copied:
-                    yield row, copied[row.uid]
-
-        return Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
-
-    def _written(self, handoff: LightRow, after: Sequence[LightRow]) -> tuple[list[LightRow], list[LightRow]]:
-        """The rows before and after a handoff in the write that inserted it, where that is known."""
-        write = self.write_of.get(handoff.id, 0)
-        opening = [row for row in self.pending if self.write_of.get(row.id) == write]
-        return opening, list(takewhile(lambda row: self.write_of.get(row.id) == write, after))
-
-    def _named(
-        self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None
-    ) -> tuple[list[LightRow], list[LightRow]]:
-        """The rows before and after a handoff in its block, by names; none where no copy has the name of an earlier
-        row.
-        """
-        if handoff.uid in ("", own_name(handoff)):
-            return [], []
-        known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
-        carried, after_rows = self.stamps[handoff.id] in self.carried, self._not_noted(after)
-        last = following is None or following.id in self.ours or bool(self.undone.get(following.id, NOT_KNOWN).block)
-        pending = self.pending
-        if handoff.time and (
-            write := self.write_of.get(handoff.id)
-        ):  # otherwise it is not certain which rows were written with it
-            after_rows = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, after_rows))
-            pending = [*takewhile(lambda row: self.write_of.get(row.id, write) == write, reversed(pending))][::-1]
-        opening = uids.head_of(pending, known, (), handoff, self.noted.taken_back)
-        behind, unseen = uids.Tail(handoff, after_rows, known, opening).block(carried=carried, last=last)
-        opening = uids.head_of(pending, known, behind, handoff, self.noted.taken_back)
-        behind = [*behind, *unseen]
-        if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
-            return [], []
-        return [*uids.unseen_before(pending, known, opening, behind), *opening], behind
-
-    def context(self) -> list[LightRow]:
-        """The rows of the generation since it was last rewritten without a summary."""
-        begun = [at for at, row in enumerate(self.generation) if row.id in self.anew]
-        return self.generation[begun[-1] :] if begun else self.generation
-
-    def _sources(self) -> dict[int, list[LightRow]]:
-        """For each message the rows of the generation that were in context when it ended, apart from take-backs: all of
-        its block, and after it the newest one where the agent rewrote its transcript.
-        """
-        sources: dict[int, list[LightRow]] = {}
-        for at, row in enumerate(self.context()):
-            for message in self.chains.of(row.id):
-                if at < self.opened_by:
-                    sources.setdefault(message, []).append(row)
-                else:
-                    sources[message] = [row]
-        return sources
-
-    def _settle_but(self, opening: Iterable[LightRow]) -> None:
-        """Settle all pending rows except these, which open a block."""
-        ids = {row.id for row in opening}
-        self.pending = [row for row in self.pending if row.id not in ids]
-        self.settle()
-
-    def _known_block(self, ours: KnownBlock, handoff: LightRow, after: Sequence[LightRow]) -> Block:
-        """The block by the map of the run that wrote it; a row whose original is gone is a separate message."""
-
-        def pairs(rows: Iterable[LightRow]) -> list[Pair]:
-            return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
-
-        head = pairs(self.pending)
-        self._settle_but([copy for copy, _ in head])
-        tail = pairs([handoff, *after])
-        last = tail[-1][0].id if tail else handoff.id
-        rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
-        return Block(rows, head, tail)
-
-    def _undone(self, handoff: LightRow, block: Block, *, newest: bool) -> bool:
+    def _was_undone(self, handoff: LightRow, block: Sequence[LightRow], pairs: Iterable[Pair], *, newest: bool) -> bool:
         """Whether a block was undone: it is entirely at (0,0), nobody carried its handoff on, and it was not just taken
         back row by row, which brings nothing from before it into context.
         """
-        if any(row.state != "out" or row.id in self.noted.in_context for row in block.rows):
+        if any(row.state != "out" or row.id in self.noted.in_context for row in block):
             return False
-        if handoff.id in self.ours:
-            return self.ours[handoff.id].undone
-        if handoff.id in self.undone:
+        if handoff.id in self.noted.ours:
+            return self.noted.ours[handoff.id].undone
+        if handoff.id in self.noted.undone:
             return True
-        if self.stamps[handoff.id] in self.carried:
+        if handoff.id in self.carried:
             return False
+        generation = [self.rows[row_id] for row_id in self.generation]
         if newest:
-            return any(row.state == "live" for row in self.generation)
+            return any(row.state == "live" for row in generation)
+        if write := self.writes.get(handoff.id):
+            self.unsure = write.unsure
+            return write.undone
         # The next compaction carries on, or summarises, what an undo brought back.
-        ended = max(row.id for row in block.rows)
-        rows = [source for copy, source in block.tail if source.uid and not copy.restated]
-        later = [row for row in self.rows.values() if row.id > ended]
-        if not rows or handoff.id in self.write_of:
-            back, self.unsure = self._may_have_come_back(handoff, later)
-            return back
-        last = self.names.last_kept
-        gone = [row for row in rows if row.state == "out" and last.get(row.uid, 0) <= ended]
-        if gone and (len(gone) == len(rows) or min(gone, key=lambda row: row.id).role != "user"):
+        ended = block[-1].id
+        kept = [source for copy, source in pairs if copy.id >= handoff.id and not copy.restated]
+        gone = [row for row in kept if row.state == "out" and self.last_kept.get(row.uid, 0) <= ended]
+        if gone and (len(gone) == len(kept) or min(gone, key=lambda row: row.id).role != "user"):
             return False
-        if any(map(is_typed, self.generation)) and had_no_user(later):
+        typed = any(row.role == "user" and not row.scaffold and row.handoff != "standalone" for row in generation)
+        if typed and had_no_user([row for row in self.rows.values() if row.id > ended]):
             return False
-        self.unsure = not any(row.state == "live" or last.get(row.uid, 0) > ended for row in rows)
+        self.unsure = not any(row.state == "live" or self.last_kept.get(row.uid, 0) > ended for row in kept)
         return True
 
-    def _may_have_come_back(self, handoff: LightRow, later: Sequence[LightRow]) -> tuple[bool, bool]:
-        """Whether the generation may have been in context again, as after an undo, given all later rows, and whether
-        that is uncertain.
+    # -- boundaries
 
-        It was not if the head of the next compaction begins with the first message since.
+    def _context(self) -> list[int]:
+        """The rows of the generation since it was last rewritten without a summary."""
+        begun = [at for at, row_id in enumerate(self.generation) if row_id in self.anew]
+        return self.generation[begun[-1] :] if begun else self.generation
+
+    def _sources(self) -> dict[int, list[int]]:
+        """For each message the rows of the generation that were in context when it ended, apart from take-backs: all of
+        its block, and after it the newest one where the agent rewrote its transcript.
         """
-        if self._head_stayed(handoff, later) or self._head_was_written_anew(later):
-            return False, False
-        undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
-        later = [row for row in later if self.write_of.get(row.id) not in undone]
-        rows = list(takewhile(lambda row: not row.handoff, later))
-        if len(rows) == len(later):  # its summarised messages are in context, or were, and are deleted since
-            return not self.generation or any(row.state == "live" for row in self.generation), False
-        before = {uid for row in self.generation for uid in (row.uid, *row.absorbed) if uid}
-        if any(uid in before for row in later for uid in (row.uid, *row.absorbed)):
-            return True, False
-        write = self.write_of.get(later[len(rows)].id)
-        head = [row for row in rows if write is not None and self.write_of.get(row.id) == write]
-        began = next((row for row in rows if row.state != "out"), None)
-        return not head or began is None or head[0].uid != began.uid, not head
+        sources: dict[int, list[int]] = {}
+        for at, row_id in enumerate(self._context()):
+            for message in self.says[row_id]:
+                if at < self.opened_by:
+                    sources.setdefault(message, []).append(row_id)
+                else:
+                    sources[message] = [row_id]
+        return sources
 
-    def _head_stayed(self, handoff: LightRow, later: Sequence[LightRow]) -> bool:
-        """Whether the head of a block stayed in context when the rest was taken back: a later row has a moment of the
-        block's write. A row that has that moment by chance was appended.
-        """
-        moment = self.stamps[handoff.id][1]
-        stayed = [row for row in later if row.state != "out" or self.write_of.get(row.id) in self.anew]
-        stayed = [row for row in stayed if abs(row.time - moment) < ONE_WRITE]
-        if not stayed or handoff.id not in self.write_of:
-            return bool(stayed)
-        appended = {(row.role, row.time) for row in self.rows.values() if row.id not in self.write_of}
-        return any((row.role, row.time) not in appended for row in stayed)
+    def _pairs(self, handoff: LightRow, block: Sequence[LightRow]) -> list[Pair]:
+        """The copies in a block, each with the rows that it was made from."""
+        if ours := self.noted.ours.get(handoff.id):
+            return [(row, self.rows[ours.copies[row.id]]) for row in block if ours.copies.get(row.id) in self.rows]
+        sources = self._sources()
+        others = [] if handoff.id in self.writes else [self.rows[row_id] for row_id in self.generation]
+        copied = {row.uid: row for row in others if row.handoff == "standalone" or row.of_compaction}
+        pairs: list[Pair] = []
+        for row in block:
+            for message in self._known_messages(row):
+                pairs += [(row, self.rows[each]) for each in sources.get(message) or self.messages[message][-1:]]
+            if row.uid in copied:
+                pairs.append((row, copied[row.uid]))
+        return pairs
 
-    def _head_was_written_anew(self, later: Sequence[LightRow]) -> bool:
-        """Whether the agent rewrote its transcript since, without the last of the generation: an undo would have
-        brought that back, too. What it found in context is deleted, or repeated; everything else is still stored.
-        """
-        first = next((row for row in later if row.handoff or row.id in self.anew), None)
-        known = [row for row in self.context() if row.state == "under" and row.id in self.chains.root]
-        if first is None or first.id not in self.anew or not known:
-            return False
-        written = [row for row in later if self.write_of.get(row.id) == first.id]
-        return not any(known[-1].uid in (row.uid, *row.absorbed) for row in written)
-
-    def _is_known_as_undone(self, handoff: LightRow) -> bool:
-        ours = self.ours.get(handoff.id)
-        return ours.undone if ours else handoff.id in self.undone
-
-    def settle(self) -> None:
-        """Make the pending rows messages of the current generation."""
-        self.generation.extend(self.pending)
-        self._add(self.pending)
-        self.pending = []
-
-    def _add_boundary(self, handoff: LightRow, block: Block) -> None:
-        copies, messages_of = [*block.head, *block.tail], self.chains.of
-        if handoff.id not in self.write_of and any(source.uid == copy.uid != "" for copy, source in copies):
-            self._summarise(slipped([row for row in self.generation if row.id not in self.noted.taken_back], block))
-        before = self._before(handoff, {source.id for _, source in copies})
-        kept = dict.fromkeys(message for _, source in copies for message in messages_of(source.id))
-        away = dict.fromkeys(message for row in before for message in messages_of(row.id) if message not in kept)
+    def _add_boundary(self, handoff: LightRow, block: Sequence[LightRow], pairs: Sequence[Pair]) -> None:
+        if handoff.id not in self.writes and any(source.uid == copy.uid for copy, source in pairs):
+            generation = [self.rows[each] for each in self.generation if each not in self.noted.taken_back]
+            for row in slipped(generation, block, {source.id for _, source in pairs}):
+                self.rows[row.id] = replace(row, state="under")
+        before = self._before(handoff, {source.id for _, source in pairs})
+        kept = dict.fromkeys(message for _, source in pairs for message in self.says.get(source.id, ()))
+        away = dict.fromkeys(message for each in before for message in self.says.get(each, ()) if message not in kept)
+        cut = [(copy, source) for copy, source in pairs if not copy.restated and shorter(copy, source)]
+        ours = self.noted.ours.get(handoff.id)
         self.boundaries.append(
             Boundary(
                 handoff_id=handoff.id,
-                time=self.stamps[handoff.id][1] if handoff.handoff == "standalone" else None,
-                block_ids=tuple(row.id for row in block.rows),
-                before_ids=tuple(row.id for row in before),
-                cut_id=first_kept(block, self.chains.root, sorted(away)),
-                copies=tuple((copy.id, source.id) for copy, source in copies),
+                time=self.moments[handoff.id] if handoff.handoff == "standalone" else None,
+                block_ids=tuple(row.id for row in block),
+                before_ids=tuple(before),
+                cut_id=first_kept([each for each in pairs if each[0].id >= handoff.id], self.says, sorted(away)),
+                copies=tuple((copy.id, source.id) for copy, source in pairs),
                 summarised_ids=tuple(away),
                 kept_ids=tuple(kept),
-                shortened_ids=tuple(
-                    dict.fromkeys(
-                        message
-                        for copy, source in copies
-                        if not copy.restated and shorter(copy, source)
-                        for message in messages_of(source.id)
-                    )
-                ),
-                run=self.ours[handoff.id].run if handoff.id in self.ours else None,
-                unsure=self.unsure and handoff.id not in self.ours,
+                shortened_ids=tuple(dict.fromkeys(each for _, source in cut for each in self.says.get(source.id, ()))),
+                run=ours.run if ours else None,
+                unsure=self.unsure and ours is None,
             )
         )
         self.unsure = False
-        sources: dict[int, list[LightRow]] = {}
-        for copy, source in copies:
-            if source.id in self.chains.root and copy.id not in self.chains.root and not copy.restated:
-                sources.setdefault(copy.id, []).append(source)
-        for row in block.rows:
-            if row.id in sources:
-                self.chains.join(row, *sources[row.id])
-        self._add(row for row in block.rows if row.id not in self.chains.root)
-        self.generation, self.opened_by = block.rows, len(block.rows)
+        self.generation, self.opened_by = [], len(block)
+        self._append(block)
+        self.block_of |= {row.id: handoff.id for row in block}
 
-    def _summarise(self, rows: Iterable[LightRow]) -> None:
-        for row in rows:
-            under = replace(row, state="under")
-            self.generation[self.generation.index(row)] = under
-            self.chains.replace(row, under)
-
-    def _before(self, handoff: LightRow, copied: set[int]) -> list[LightRow]:
+    def _before(self, handoff: LightRow, copied: set[int]) -> list[int]:
         """The rows that a compaction found in context, given those that it copied; the recorded ones, where there is a
         record.
 
@@ -358,43 +233,79 @@ class _HistoryBuilder:
         If a row with a summary and a message was taken back, that is the message: the summary is written again after
         it.
         """
-        if handoff.id in self.ours and (noted := self.ours[handoff.id].before):
-            return [self.rows[row_id] for row_id in sorted(noted) if row_id in self.rows]
+        ours = self.noted.ours.get(handoff.id)
+        if ours and ours.before:
+            return [row_id for row_id in sorted(ours.before) if row_id in self.rows]
         sources = self._sources()
-        anew = {row.handoff_key for row in self.context() if row.handoff == "standalone" and row.state == "under"}
+        context = [self.rows[row_id] for row_id in self._context()]
+        anew = {row.handoff_key for row in context if row.handoff == "standalone" and row.state == "under"}
         return [
-            row
-            for row in self.context()
+            row.id
+            for row in context
             if (row.state == "under" or (row.id in copied and row.handoff_key not in anew))
-            and (row.id not in self.chains.root or row in sources[self.chains.root[row.id]])
+            and (not self.says[row.id] or row.id in sources[self.says[row.id][0]])
         ]
 
-    def _add(self, rows: Iterable[LightRow]) -> None:
+    # -- messages
+
+    def _append(self, rows: Iterable[LightRow]) -> None:
+        """Add rows to the current generation: to the messages that they say they carry, or as new messages."""
         for row in rows:
-            self.chains.add(row)
+            self.generation.append(row.id)
+            self.says[row.id] = said = self._said_by(row)
+            for message in said:
+                self.messages.setdefault(message, []).append(row.id)
+            if said and not (row.restated or row.of_compaction):
+                self.by_name[row.uid] = said[0]
+            if said and row.role == "user" and row.text and not row.scaffold:
+                self.asked[row.text] = row.id
+
+    def _known_messages(self, row: LightRow) -> tuple[int, ...]:
+        """The messages so far that a row carries: by names, or as a repeated request."""
+        named = [self.by_name[name] for name in (row.uid, *row.absorbed) if name in self.by_name]
+        if not named and row.restated and row.text in self.asked:
+            return self.says[self.asked[row.text]]
+        return tuple(dict.fromkeys(named))
+
+    def _said_by(self, row: LightRow) -> tuple[int, ...]:
+        """The messages that a row carries, itself among them where its own is new."""
+        messages = self._known_messages(row)
+        if messages and (row.uid in self.by_name or row.handoff or row.restated or row.of_compaction):
+            return messages
+        if row.of_compaction and row.absorbed:  # the only row left of what was merged into it
+            self.by_name |= dict.fromkeys(row.absorbed, row.id)
+            return (row.id,)
+        if row.of_compaction or (row.handoff == "standalone" and not row.restated):
+            return ()
+        return (row.id, *messages)
+
+    def entry(self, message: int) -> HistoryEntry | None:
+        """The message as it is shown; None where it was taken back."""
+        rows = [self.rows[row_id] for row_id in self.messages[message]]
+        last = self.block_of.get(rows[-1].id, rows[-1].id)
+        latest = [
+            row for row in reversed(rows) if self.block_of.get(row.id, row.id) == last
+        ]  # a block may have it twice
+        newest = next((row for row in reversed(rows) if row.state == "live"), latest[0])
+        newest = next((row for row in (newest, *latest) if row.state != "out"), newest)
+        if newest.state == "out":
+            return None
+        own = [row for row in rows if not (len(self.says[row.id]) > 1 or row.restated or row.of_compaction)]
+        alone = [row for row in own if not row.absorbed]  # without merged words that exist nowhere else, too
+        full = reduce(_fuller, alone or own or rows)
+        return HistoryEntry(
+            id=rows[0].id,
+            rows=tuple(row.id for row in rows),
+            full_id=full.id,
+            newest_id=newest.id,
+            state=newest.state,
+            shortened=newest in alone and shorter(newest, full),
+        )
 
 
-# -- messages --------------------------------------------------------------------------------------------------------
-
-
-def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) -> HistoryEntry | None:
-    last = block_of.get(rows[-1].id, rows[-1].id)
-    latest = [row for row in reversed(rows) if block_of.get(row.id, row.id) == last]  # one block may contain it twice
-    newest = next((row for row in reversed(rows) if row.state == "live"), latest[0])
-    newest = next((row for row in (newest, *latest) if row.state != "out"), newest)
-    if newest.state == "out":
-        return None
-    own = [row for row in rows if not (row.id in chains.others or row.restated or row.of_compaction)]
-    alone = [row for row in own if not row.absorbed]  # without merged words that exist nowhere else, too
-    full = reduce(_fuller, alone or own or rows)
-    return HistoryEntry(
-        id=rows[0].id,
-        rows=tuple(row.id for row in rows),
-        full_id=full.id,
-        newest_id=newest.id,
-        state=newest.state,
-        shortened=newest in alone and shorter(newest, full),
-    )
+def shorter(row: LightRow, full: LightRow) -> bool:
+    """Whether `row` has less content than `full`: smaller, with another text or calls, or cut after an equal start."""
+    return row.size < full.size and (row.text != full.text or row.calls != full.calls or row.size < 0.9 * full.size)
 
 
 def _fuller(row: LightRow, later: LightRow) -> LightRow:

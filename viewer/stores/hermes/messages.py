@@ -7,6 +7,7 @@ handoff.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -31,15 +32,14 @@ from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
 from viewer.stores.transcript import IndexedBoundary, Item
 
-from . import envelopes, uids
+from . import envelopes
 from . import history as histories
-from .alignment import ASKED_CHARACTERS, END_CHARACTERS, text_limit
 from .codec import JSON_MARK, decode_calls, decode_content, decode_row, encode_content, number, state_of
 from .columns import marks, selection
 from .database import OpenStore
 from .known import KnownBlock, KnownUndone
 from .paths import chain
-from .records import LightRow
+from .records import ASKED_CHARACTERS, END_CHARACTERS, LightRow, text_limit
 
 START_BYTES = 600  # of a row's content, enough to distinguish messages and to see whether it may contain a handoff
 
@@ -103,6 +103,9 @@ _MARKERS = (*HEADERS, PRIOR_HEADER, *RESTATED_STARTS, *ENGINE_STARTS)
 _HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
 
 
+_UUID4 = re.compile(r"[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}")  # uuid4().hex
+
+
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
 
@@ -131,13 +134,22 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         handoff="" if summary is None else "merged" if own or decode_calls(calls) else "standalone",
         handoff_key=_key(summary),
         uid=str(uid or ""),
-        named=uids.is_given(str(uid or "")),
-        absorbed=uids.absorbed(merged),
+        named=_UUID4.fullmatch(str(uid or "")) is not None,
+        absorbed=_absorbed(merged),
         restated=is_restated,
         scaffold=role == "user"
         and (kind == "hidden" or is_restated or (kind != "steer" and text.startswith(SYNTHETIC_USER_STARTS))),
         of_compaction=role == "user" and text.startswith(COMPACTION_STARTS),
     )
+
+
+def _absorbed(stored: Any) -> tuple[str, ...]:
+    """The names in a stored `absorbed_message_uids`."""
+    try:
+        names = json.loads(stored) if stored else None
+    except (ValueError, TypeError, RecursionError):
+        return ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 def handoff_key(content: Any) -> str:

@@ -3,8 +3,9 @@
 Nobody sends the same message twice at the same moment. Where a time belongs to one message only, a row that equals the
 one directly before it except for its id and name is that message again; in context also an equal row after which the
 times go back, as where a turn was stored anew. So is a request directly after an equal one within a fraction of a
-second. Equal messages at different times, or at times that identify nothing (after an import all rows may have one),
-are two messages. Copies that a compaction made do not count here.
+second, but not a microsecond after it: that is the moment of a write, which stored what was said at other times. Equal
+messages at different times, or at times that identify nothing (after an import all rows may have one), are two
+messages. Copies that a compaction made do not count here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from viewer import times
 from viewer.stores.message import BOOKKEEPING_ROLES
 
 from .known import NOTHING_NOTED, Noted
-from .records import LightRow
+from .records import STEP, LightRow
 
 AT_ONCE = 0.1  # seconds between two requests with the same words, within which nobody sends the second
 
@@ -59,7 +60,8 @@ def is_near(row: LightRow, newest_time: float) -> bool:
 
 
 def _is_at_once(row: LightRow, behind: LightRow) -> bool:
-    return row.time == behind.time or (behind.role == "user" and 0 < behind.time - row.time < AT_ONCE)
+    since = behind.time - row.time
+    return since == 0 or (behind.role == "user" and STEP < since < AT_ONCE)
 
 
 def _common_times(rows: Iterable[LightRow]) -> set[float]:

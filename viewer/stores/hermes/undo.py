@@ -28,13 +28,13 @@ from viewer.stores.history_types import Boundary
 from viewer.stores.transcript import IndexedBoundary
 
 from . import envelopes
-from .alignment import STEP
 from .codec import decode_content, number
 from .columns import Columns, selection
 from .database import OpenStore, columns_of
 from .dialect import Dialect, StoreConnection
 from .encode import recount
 from .presence import check_flags, check_guards
+from .records import STEP
 from .transaction import write
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from .alignment import ending, may_pair, related, text_limit, without_image, words
-from .records import LightRow
+from viewer.stores.hermes.records import LightRow, ending, text_limit, without_image, words
+
+from .alignment import may_pair, related
 
 _SHORTENED = "["  # the beginning of an agent's replacement for a result (`docs/hermes.md`, section 4)
 _ASKED = 1_000  # messages that are searched for requests which were moved

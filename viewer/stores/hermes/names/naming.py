@@ -16,10 +16,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from .alignment import STEP, may_be_head, related, typed_in, words
-from .known import KnownBlock, Noted
+from viewer.stores.hermes.known import KnownBlock, Noted
+from viewer.stores.hermes.records import STEP, LightRow, words
+
+from .alignment import may_be_head, related, typed_in, with_telling_times
+from .contexts import Contexts, Write
+from .openings import one_a_write, openers
 from .placing import Past, runs
-from .records import LightRow
 
 _BESIDE = 3  # rows on each side of a name that must be named, too: by chance that is one in 64 for each
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
@@ -32,31 +35,58 @@ def own_name(row: LightRow) -> str:
 
 
 class Named(NamedTuple):
-    """Rows with the names of their messages; `write_of` has the first row of the write that inserted a row together
-    with others, or rewrote it; it does not contain appended rows.
+    """Rows with the names of their messages. A time that identifies nothing is 0 in them.
 
-    `anew` are the first rows of writes without a summary: earlier rows left the context. `is_open` says that further
-    rows may belong to the last write.
+    `openings` are the handoffs that open a block, `carried` those that a later block carried along, by id. `writes` has
+    the blocks whose rows are known from their times, by handoff, and `anew` the first rows of writes without a summary:
+    earlier rows left the context. `is_open` says that further rows may belong to the last write.
     """
 
     rows: list[LightRow]
-    write_of: dict[int, int]
-    anew: set[int]
-    is_open: bool = False
+    openings: frozenset[int]
+    carried: frozenset[int]
+    writes: Mapping[int, Write]
+    anew: Collection[int]
+    is_open: bool
 
 
-def named(rows: Sequence[LightRow], moments: Mapping[int, float], noted: Noted, opening: Collection[int]) -> Named:
-    """The rows with names. `moments` are their stored times; in the rows a time that identifies nothing is 0. For
-    `noted` blocks it is known where they end. `opening` are the handoffs that were not carried along.
+def named(rows: Sequence[LightRow], noted: Noted) -> Named:
+    """The rows with names. For `noted` blocks it is known where they end.
 
     Names from the agent are reliable. A file that grew into schema 31 has other names, of which one in 64 looks like
     the agent's: where a neighbouring row has none of the agent's, it proves nothing, and such names only show which
     rows share one.
     """
+    moments = {row.id: row.time for row in rows}
+    stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
+    certain = {*noted.ours, *noted.undone}
+    indices, carried_stamps = openers(rows, certain)
+    openings = {rows[index].id for index in indices}
+    carried = frozenset(row_id for row_id, stamp in stamps.items() if stamp in carried_stamps)
+    rows, write_of, anew, cut, is_open = _named(with_telling_times(rows), moments, noted, openings)
+    openings = one_a_write([row for row in rows if row.id in openings], write_of, stamps, certain)
+    writes = Contexts(rows, moments, noted, write_of, anew, cut, carried).writes(openings) if write_of else {}
+    return Named(rows, frozenset(openings), carried, writes, anew, is_open)
+
+
+class _Read(NamedTuple):
+    """Rows with the names of their messages; `write_of` has the first row of the write that inserted a row together
+    with others, or rewrote it; it does not contain appended rows. `cut` are the first rows of writes next to a row that
+    has the name of an earlier one, which belongs to them or to another write.
+    """
+
+    rows: list[LightRow]
+    write_of: dict[int, int]
+    anew: set[int]
+    cut: set[int]
+    is_open: bool = False
+
+
+def _named(rows: Sequence[LightRow], moments: Mapping[int, float], noted: Noted, opening: Collection[int]) -> _Read:
     given = [row.named for row in rows]
     sure = [all(given[max(0, at - _BESIDE) : at + _BESIDE + 1]) for at in range(len(given))]
     if all(sure):
-        return Named(list(rows), {}, set())
+        return _Read(list(rows), {}, set(), set())
     rows = [replace(row, named=False) if row.named and not sure[at] else row for at, row in enumerate(rows)]
     return _Naming(rows, moments, noted, opening, sure).read()
 
@@ -136,15 +166,17 @@ class _Naming:
         self.newest = 0.0  # the newest time so far
         self.write_of: dict[int, int] = {}
         self.anew: set[int] = set()
+        self.cut: set[int] = set()
+        self.behind_copy = False  # whether the row before has the name of an earlier one
         self.found: list[LightRow] = []
 
-    def read(self) -> Named:
+    def read(self) -> _Read:
         for index, row in enumerate(self.rows):
             self._take(index, row)
             self.newest = max(self.newest, self.moments[row.id])
         is_open = self.write is not None and self.write.anchor is None and self.write.known is None
         self._close()
-        return Named(self.found, self.write_of, self.anew, is_open)
+        return _Read(self.found, self.write_of, self.anew, self.cut, is_open)
 
     # -- which rows were written together
 
@@ -153,7 +185,10 @@ class _Naming:
             self._close()
             sources = self.deleted.pop().copies.values()
             self.past.stands(position for source in sources for position in self.of.get(source, ()))
-        if self.sure[index] or row.uid in self.by_name:
+        behind_copy, self.behind_copy = self.behind_copy, row.uid in self.by_name
+        if self.sure[index] or self.behind_copy:
+            if self.write and self.behind_copy:
+                self.cut.add(self.write.rows[0].id)
             self._close()
             self._take_named(row)
             return
@@ -162,6 +197,8 @@ class _Naming:
             self._close()
             earlier = self._earlier(row)
         if self.write or self._begins(row, earlier):
+            if behind_copy:
+                self.cut.add(row.id)
             self.write = self.write or _Write(known=self.of_block.get(row.id))
             self._add(row, earlier)
         else:

@@ -1,25 +1,12 @@
-"""Light rows, and whether two of them may carry the same message: equal bytes are never the test
-(`history` says why).
-"""
+"""Whether two rows may carry the same message. Equal bytes are never the test: copies are shortened."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
-from .envelopes import without_marker
-from .records import LightRow
-
-State = Literal["live", "under", "out"]
-
-
-TEXT_CHARACTERS = 300  # of `LightRow.text`; more of a request, since a row may contain several
-ASKED_CHARACTERS = 2_000
-END_CHARACTERS = 64  # of `LightRow.end`
-STEP = 1.5e-6  # seconds between two rows that the agent inserts in one write: 1e-6, plus rounding of floats
-Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
+from viewer.stores.hermes.envelopes import without_marker
+from viewer.stores.hermes.records import ASKED_CHARACTERS, END_CHARACTERS, LightRow
 
 
 def may_be_head(row: LightRow, handoff: LightRow) -> bool:
@@ -29,19 +16,6 @@ def may_be_head(row: LightRow, handoff: LightRow) -> bool:
     return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
 
 
-def text_limit(row_role: str) -> int:
-    """The characters of `LightRow.text` for a role."""
-    return ASKED_CHARACTERS if row_role == "user" else TEXT_CHARACTERS
-
-
-def words(row: LightRow) -> tuple[str, ...]:
-    """The features that identify a row's content: its start, its end and its ids, without its images."""
-    if row.handoff == "standalone":
-        return (row.role, row.handoff_key)
-    row = without_image(row)
-    return (row.role, row.tool_call_id, row.text, ending(row), row.calls)
-
-
 def typed_in(row: LightRow) -> LightRow | None:
     """A row with only its typed text, where that was merged into a marker that only a compaction writes."""
     text = without_marker(row.text) if row.of_compaction else row.text
@@ -49,22 +23,6 @@ def typed_in(row: LightRow) -> LightRow | None:
         return None
     end = text[-END_CHARACTERS:] if len(row.text) < ASKED_CHARACTERS else row.end
     return replace(row, text=text, end=end, scaffold=False, of_compaction=False)
-
-
-def ending(row: LightRow) -> str:
-    """The end of a typed text or an answer; not of a result, which may be cut off."""
-    return "" if row.role == "tool" else row.end[-_ENDING:]
-
-
-def without_image(row: LightRow) -> LightRow:
-    """A row without the texts that replace images or say that they were left out."""
-    if row.role != "user" or not row.end.endswith("]"):
-        return row
-    return replace(row, text=_IMAGE.sub("", row.text), end=_IMAGE.sub("", row.end))
-
-
-_ENDING = 16  # characters of the end that distinguish long texts with the same start, whatever replaces an image
-_IMAGE = re.compile(r"( ?\[(screenshot|[^][]*\bimage\b[^][]*)\])+$")
 
 
 def _key(row: LightRow) -> tuple[str, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from .alignment import STEP
-from .records import LightRow
+from viewer.stores.hermes.records import STEP, LightRow
 
 Stamp = tuple[str, float]  # identifies a handoff: its text, and its time
 MessageKey = str | tuple[str, float]  # identifies a copy's message: its name, or role and time
