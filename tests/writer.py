@@ -26,7 +26,7 @@ from viewer.stores.base import Store  # noqa: E402
 from viewer.stores.claude_code import encode as claude_encode  # noqa: E402
 from viewer.stores.codex import encode as codex_encode  # noqa: E402
 from viewer.stores.errors import StoreError  # noqa: E402
-from viewer.stores.hermes import encode as hermes_encode  # noqa: E402
+from viewer.stores.hermes import commit as hermes_commit  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
 from viewer.stores.opencode import encode as opencode_encode  # noqa: E402
 from viewer.stores.registry import open_store, writer_of  # noqa: E402
@@ -35,7 +35,7 @@ from viewer.stores.trees import encode as tree_encode  # noqa: E402
 SUMMARY = "## Goal\nFinish."
 # In the middle of each kind's commit: rows are inserted and not committed, lines are made and not appended.
 INSIDE: list[tuple[Any, str]] = [
-    (hermes_encode, "insert_block"),
+    (hermes_commit, "insert_block"),
     (claude_encode, "encoded"),
     (codex_encode, "encoded"),
     (tree_encode, "encoded"),
