@@ -24,7 +24,7 @@ from . import agent_config, database, listing, schema, schema_postgres
 from .reader import open_store
 from .writer import HermesWriter
 
-LOOKED_AGAIN = 60.0  # seconds between two looks for what is left out
+LOOKED_AGAIN = 600.0  # seconds between two looks for what is left out: it reads an index of all sessions
 # Sources whose open process keeps its own context in memory until the session is resumed.
 _HELD_IN_MEMORY = frozenset({"cli", "tui", "desktop", "acp", "local"})
 HELD = "If the session is open in a terminal, the agent goes on with what it has in memory until it is resumed."
