@@ -46,7 +46,7 @@ def test_tokens_are_the_same_wherever_they_are_told(
     assert f"{before} → {after} tokens" in read(signed_in.get(f"/runs/{run.pk}")).one("section", "applied").text
     assert f"{before} → {after}" in of_run.text and f"{before} → {after}" in of_boundary.text
     assert f"{before} → {after} tokens" in compared.text
-    assert f"{after} of 128k tokens" in page.one(id="facts").text
+    assert f"{after} of 128k tokens" in page.one(id="fill").text
     assert after in line.one("div", "fill").text
     assert f"Now (tokens) {after}" in plan.text
     beside = {"summary": "and the summary in context", "prune": "and the note in context"}[strategy]

@@ -493,9 +493,9 @@ def test_a_long_session_says_about_until_its_tokens_are_counted(
 ) -> None:
     href = empty_store.session("s")
     empty_store.chat("s", 400)
-    assert "about " in read(signed_in.get(href)).one(id="facts").text
+    assert "about " in read(signed_in.get(href)).one(id="fill").text
     counted("own", "s")
-    assert "about " not in read(signed_in.get(href)).one(id="facts").text
+    assert "about " not in read(signed_in.get(href)).one(id="fill").text
 
 
 def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(

@@ -74,7 +74,7 @@ def header(opened: OpenSession, view: str = "") -> Header:
         index=opened.index,
         place=opened.urls,
         view=view,
-        facts=tuple(fact for fact in _facts(opened, usage, tokens) if fact),
+        facts=tuple(fact for fact in _facts(opened, usage) if fact),
         tokens=tokens,
         share=min(100, round(100 * used / opened.window)) if opened.window else 0,
         near=is_near(opened.reader.store, opened.session.model, opened.window, used),
@@ -114,7 +114,7 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _facts(opened: OpenSession, usage: ReportedUsage, tokens: SafeString) -> list[str | SafeString]:
+def _facts(opened: OpenSession, usage: ReportedUsage) -> list[str | SafeString]:
     session, index = opened.session, opened.index
     compactions = len(index.compactions)
     return [
@@ -123,7 +123,6 @@ def _facts(opened: OpenSession, usage: ReportedUsage, tokens: SafeString) -> lis
         line(session.git_branch, 60),
         in_context(index),
         f"{formats.counted(index.unlinked, 'message')} not sent any more" if index.unlinked else "",
-        tokens,
         _spent(usage),
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
