@@ -233,9 +233,10 @@ def unhurried_search(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_remembered_lists() -> None:
     """A row of another test, taken back since, may have had the same number and edition."""
-    from viewer.catalog import lines
+    from viewer.catalog import lines, sums
 
     lines.forget()
+    sums.forget()
 
 
 @pytest.fixture

@@ -162,18 +162,18 @@ def forget() -> None:
         remembered.cache_clear()
 
 
-def _edition(state: StoreState) -> tuple[int, int, str]:
+def edition(state: StoreState) -> tuple[int, int, str]:
     """Changes when lines of the store were written."""
     return state.pk, state.edition, state.signature
 
 
-@cached(LRUCache(64), key=_edition, lock=Lock())
+@cached(LRUCache(64), key=edition, lock=Lock())
 def _kinds_of_one(state: StoreState) -> list[FacetGroup]:
     """The kinds of one store; read once per edition of its lines."""
     return list(FacetGroup.objects.filter(state=state))
 
 
-@cached(LRUCache(64), key=_edition, lock=Lock())
+@cached(LRUCache(64), key=edition, lock=Lock())
 def _has_costs(state: StoreState) -> bool:
     """The same of one store; read once per edition of its lines, from the index by cost."""
     lines = SessionIndex.objects.alias(known=Coalesce("cost", UNKNOWN))
@@ -282,7 +282,7 @@ def _by_project(rows: Iterable[tuple[str, int, int]]) -> dict[str, dict[int, int
     return numbers
 
 
-@cached(LRUCache(64), key=_edition, lock=Lock())
+@cached(LRUCache(64), key=edition, lock=Lock())
 def _numbers_of(state: StoreState) -> list[tuple[str, int, int, float]]:
     """(working directory, kind, number of lines, last activity) of a store; counted once per edition of its lines."""
     kinds = FacetGroup.objects.filter(state=state).values("pk")
@@ -320,7 +320,7 @@ def pinned(listed: SessionList, session_filter: SessionFilter, ours: Sequence[tu
     return _lines([pk for _, pk in newest], "recent") if newest else []
 
 
-@cached(LRUCache(64), key=_edition, lock=Lock())
+@cached(LRUCache(64), key=edition, lock=Lock())
 def _pinned_of(state: StoreState) -> list[int]:
     """The newest lines of a store that its agent pinned, at most RARE; read once per edition of its lines."""
     kinds = [kind.pk for kind in _kinds_of_one(state)]

@@ -10,8 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from threading import Lock
 from typing import Any, Literal
 
+from cachetools import LRUCache, cached
 from django.db.models import (
     BigIntegerField,
     Case,
@@ -30,7 +32,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Greatest, TruncDate
 from django.utils import timezone
 
-from viewer.catalog.lines import UNSHOWN
+from viewer.catalog.lines import UNSHOWN, edition
 from viewer.catalog.models import FacetGroup, SessionDay, SessionIndex, StoreState, day_number
 from viewer.runs.models import Run
 
@@ -38,6 +40,7 @@ By = Literal["day", "model", "source", "store"]
 Measure = Literal["tokens", "cost", "messages", "compactions"]
 QUARTER, HOUR, DAY, WEEK = 900.0, 3_600.0, 86_400.0, 604_800.0
 ZONE_YEARS = 10  # how far back changes of a zone's offset are known; the days of older sessions may be an hour off
+_LEAST = Count("pk", filter=Q(is_least=True))
 _KEYS = {"model": "model", "source": "source", "store": "state__name"}
 
 
@@ -107,18 +110,28 @@ def of_sessions(states: Sequence[StoreState], measure: Measure, by: By, since: f
     )
 
 
-def of_days(states: Sequence[StoreState], since: float) -> dict[str, list[GroupSum]]:
-    """The sums by day of all measures of sessions, by measure; those without a cost are one query."""
+def _hour_of(states: Sequence[StoreState], since: float) -> tuple[Any, ...]:
+    """Changes when lines of these stores were written, and each hour."""
+    return *map(edition, states), since // HOUR
+
+
+def forget() -> None:
+    """Clear what is cached: for tests, which roll back their writes to our own database."""
+    totals.cache_clear()
+
+
+@cached(LRUCache(64), key=_hour_of, lock=Lock())
+def totals(states: Sequence[StoreState], since: float) -> dict[str, GroupSum]:
+    """The sums of all measures of sessions, by measure, without groups; read once an hour and edition."""
     lines = SessionIndex.objects.filter(state__in=states, kind__isnull=False, last_active__gt=since, branched_from="")
     measures: tuple[Measure, ...] = ("tokens", "messages", "compactions")
-    columns = [column for measure in measures for column in (Count(measure), Sum(measure))]
-    named = {f"column{at}": column for at, column in enumerate(columns)}
-    days = lines.order_by().annotate(day=_day_number(since)).values_list("day")
-    by_measure: dict[str, list[GroupSum]] = {"cost": of_sessions(states, "cost", "day", since)}
-    for day, of, *numbers in days.annotate(of=Count("pk"), **named):
-        for at, measure in enumerate(measures):
-            counted, value = numbers[2 * at : 2 * at + 2]
-            by_measure.setdefault(measure, []).append(GroupSum(_day(day), of, of - counted, value))
+    known = {f"{measure}_known": Count(measure) for measure in measures}
+    of_all = lines.aggregate(of=Count("pk"), **known, **{f"{measure}_sum": Sum(measure) for measure in measures})
+    spent = _days_after(states, since).aggregate(of=Count("pk"), value=Sum("dollars"), least=_LEAST)
+    by_measure = {"cost": GroupSum("", spent["of"], 0, spent["value"], bool(spent["least"]))}
+    for measure in measures:
+        unknown = of_all["of"] - of_all[f"{measure}_known"]
+        by_measure[measure] = GroupSum("", of_all["of"], unknown, of_all[f"{measure}_sum"])
     return by_measure
 
 
@@ -130,7 +143,7 @@ def _names(states: Sequence[StoreState], by: By) -> dict[int, str]:
 def _spent(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
     """Sums of what was spent after the day of `since`; a session counts once in each group."""
     days = _days_after(states, since)
-    sums: dict[str, Any] = {"value": Sum("dollars"), "least": Count("pk", filter=Q(is_least=True))}
+    sums: dict[str, Any] = {"value": Sum("dollars"), "least": _LEAST}
     if by == "day":
         rows = days.values_list("day").annotate(of=Count("pk"), **sums)
         return [GroupSum(_day(day), of, 0, value, bool(least)) for day, of, value, least in rows]

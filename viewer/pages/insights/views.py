@@ -5,7 +5,6 @@ soon, and startup reading that was left out.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -29,7 +28,7 @@ from viewer.pages.preferences import real_stores
 from viewer.pages.redaction import redacts
 from viewer.pages.sessions.lines import named
 from viewer.rendering import formats
-from viewer.rendering.charts import Bar, Chart, bar_of, bars, day_name
+from viewer.rendering.charts import Chart, bar_of, bars, day_name
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
 
@@ -46,7 +45,6 @@ GROUPINGS = {"": "day", "model": "model", "source": "source", "store": "store"}
 OF_RUNS = ("reclaimed", "lost")
 FILLING = 20
 MOST = 100  # rows; the others are summed in one
-SMALL = 30  # bars at most next to a figure
 NAMES = {"model": "model not known", "source": "source not known", "day": "time unknown"}
 
 
@@ -65,12 +63,11 @@ class SumRow:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measure of the period as a number, with its days as bars; `href` leads to its sums."""
+    """One measure of the period as a number; `href` leads to its sums."""
 
     label: str
     href: str
     value: SafeString
-    bars: tuple[Bar, ...]
     is_current: bool
 
 
@@ -80,21 +77,20 @@ def insights(request: HttpRequest) -> HttpResponse:
     listings, demo = _listings()
     states = [listing.state for listing in listings if listing.state]
     since = 0.0 if query["days"] == "all" else now - int(query["days"] or 30) * sums.DAY
-    of_days = sums.of_days(states, since)
-    of_days |= {"reclaimed": sums.of_reclaimed(states, "day", since), "lost": sums.of_lost(states, "day", since)}
-    is_cost_known = total(of_days["cost"]).value is not None
+    totals = dict(sums.totals(states, since))
+    totals |= {name: total(_sums(states, name, "store", since)) for name in OF_RUNS}
+    is_cost_known = totals["cost"].value is not None
     query["measure"] = measure = query["measure"] or ("cost" if is_cost_known else "tokens")
     by = cast(By, query["by"] or "day")
-    group_sums = of_days.get(measure, []) if by == "day" else _sums(states, measure, by, since)
-    figures = _figures(query, of_days)
+    group_sums = _sums(states, measure, by, since)
     all_of_them, of = total(group_sums), "compaction" if measure in OF_RUNS else "session"
     if measure == "cost" and by == "day":
         all_of_them = replace(all_of_them, of=sums.sessions_with_cost(states, since))
     data = {
         "groups": _groups(query),
-        "figures": figures,
+        "figures": _figures(query, {**totals, measure: all_of_them}),
         "has_cost": is_cost_known,
-        "has_runs": bool(of_days["reclaimed"]),
+        "has_runs": bool(totals["reclaimed"].of),
         "everything": _link(query, "days", "all", "all").href if query["days"] != "all" else "",
         "measure": MEASURES[measure],
         "by": by,
@@ -121,29 +117,14 @@ def _listings() -> tuple[list[StoreListing], bool]:
     return sync.store_listings(stores), all(store.is_managed for store in stores)
 
 
-def _figures(query: Mapping[str, str], of_days: Mapping[str, Sequence[GroupSum]]) -> list[Figure]:
+def _figures(query: Mapping[str, str], totals: Mapping[str, GroupSum]) -> list[Figure]:
     """Those of the measures that have a number."""
-    figures = []
-    for measure, label in MEASURES.items():
-        whole = total(of_days.get(measure, ()))
-        if whole.value is not None:
-            link = _link(query, "measure", measure, label)
-            value = exactly(whole, measure)
-            figures.append(Figure(label, link.href, value, _bars(of_days[measure]), link.current))
-    return figures
-
-
-def _bars(of_days: Sequence[GroupSum]) -> tuple[Bar, ...]:
-    """The days, or stretches of several, as bars of a small drawing without words; none for a single day."""
-    days = [(day, each.value) for each in of_days if (day := _date(each.key)) and each.value and each.value > 0]
-    if len(days) < 2:
-        return ()
-    first, last = min(days)[0], max(days)[0]
-    every = -(-((last - first).days + 1) // SMALL)
-    heights = defaultdict[int, float](float)
-    for day, value in days:
-        heights[(day - first).days // every] += value
-    return bars([(at, height, "") for at, height in sorted(heights.items())], (last - first).days // every + 1)
+    links = ((measure, _link(query, "measure", measure, label)) for measure, label in MEASURES.items())
+    return [
+        Figure(link.label, link.href, exactly(totals[measure], measure), link.current)
+        for measure, link in links
+        if totals[measure].value is not None
+    ]
 
 
 def _sums(states: Sequence[StoreState], measure: str, by: By, since: float) -> list[GroupSum]:
