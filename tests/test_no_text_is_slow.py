@@ -35,6 +35,7 @@ from compaction.llm import digest, prompt
 from compaction.strategy import Strategy
 from tests import filling
 from tests.cost import slowness
+from viewer.pages.parts.losses import Lost
 from viewer.runs.providers import PROVIDERS
 from viewer.runs.providers.provider import ModelAccess, Provider
 from viewer.runs.providers.summarizers import ProgressCallback
@@ -130,6 +131,7 @@ MADE: filling.Makers = {
     Policy: lambda text: Policy(focus=text, rules=text),
     Plan: _planned,
     SafeString: mark_safe,
+    Lost: lambda text: Lost(text, text, False, text, text, text, text, text, False, ()),
     Counter: lambda text: Counter([text]),
     re.Pattern: lambda text: re.compile(r"\w+"),
     **dict.fromkeys((*_FOREIGN, *apps.get_models()), _none),

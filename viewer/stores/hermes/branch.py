@@ -31,6 +31,7 @@ from .encode import Step, clone, insert_block, recount
 from .paths import BRANCHED, ended_reason, get_session, read_config
 from .plan import Snapshot
 from .presence import branch_reason, split_reason
+from .tally import Tally
 from .transaction import write
 
 # Columns of a session's row: its kind, its working place, and its prompt, inline or by hash.
@@ -65,6 +66,7 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float)
         reader = OpenStore(store, con, columns_of(store, con))
         if reason := branch_reason(reader):
             raise StoreReadOnly(reason)
+        tally = Tally(con, reader.columns)
         source = get_session(reader, session_id)
         ids = sorted(row_ids)
         own = {
@@ -80,6 +82,7 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float)
             raise NotBranchable(f"{gone} of the {len(ids)} messages no longer exist in the database.")
         clone(con, reader.columns, branch_id, ids)
         recount(con, reader.columns, branch_id)
+        tally.check(messages=len(ids), sessions=1)
     return branch_id
 
 
@@ -96,6 +99,7 @@ def split(
         reader = OpenStore(store, con, columns_of(store, con))
         if reason := split_reason(reader):
             raise StoreReadOnly(reason)
+        tally = Tally(con, reader.columns)
         late = check_planned(con, store, reader.columns, planned, lock_holder, lease_holder)
         if reason := ended_reason(reader, planned.session_id):
             raise CompactionConflict(reason)
@@ -112,6 +116,7 @@ def split(
         con.execute(
             "UPDATE sessions SET ended_at = ?, end_reason = 'compression' WHERE id = ?", [now, planned.session_id]
         )
+        tally.check(messages=len(block), sessions=1)
     return BlockCommit(handoff_id, block, copies, len(block), time.monotonic() - started, part_id)
 
 

@@ -34,6 +34,7 @@ from .messages import read_history, read_rows
 from .paths import tip
 from .plan import Snapshot, live_rows, snapshot_of
 from .presence import check_flags, check_guards
+from .tally import Tally
 from .transaction import write
 from .undo import undoing_of
 
@@ -66,9 +67,11 @@ def commit(
         started = time.monotonic()
         columns = columns_of(store, con)
         check_flags(store, columns)
+        tally = Tally(con, columns)
         late = check_planned(con, store, columns, planned, lock_holder, lease_holder)
         _archive(con, columns, planned.session_id, steps, late)
         handoff_id, block, copies = insert_block(con, columns, planned.session_id, steps, late, now)
+        tally.check(messages=len(block))
     return BlockCommit(handoff_id, block, copies, len(block), time.monotonic() - started)
 
 

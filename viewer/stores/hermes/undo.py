@@ -35,6 +35,7 @@ from .dialect import Dialect, StoreConnection
 from .encode import recount
 from .presence import check_flags, check_guards
 from .records import STEP
+from .tally import Tally
 from .transaction import write
 
 
@@ -343,6 +344,7 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
     with write(store) as con:
         columns = columns_of(store, con)
         check_flags(store, columns)
+        tally = Tally(con, columns)
         check_guards(con, store, columns, undoing.session_id, lock_holder, lease_holder)
         outlook = outlook_of(con, columns, undoing)
         if outlook.refusal:
@@ -351,6 +353,7 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
         _set_active(con, columns, undoing.session_id, [*outlook.hidden, *taken_back], 0)
         _set_active(con, columns, undoing.session_id, outlook.restored, 1)
         recount(con, columns, undoing.session_id)
+        tally.check()
     return outlook
 
 

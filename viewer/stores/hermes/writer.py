@@ -23,6 +23,7 @@ from .dialect import StoreConnection
 from .encode import insert_message
 from .paths import CONTINUED, chain, tip
 from .presence import append_reason, create_reason
+from .tally import Tally
 from .transaction import write
 
 
@@ -111,6 +112,7 @@ def create(
         reader = OpenStore(store, con, columns_of(store, con))
         if reason := create_reason(reader):
             raise StoreReadOnly(f"{reason} Nothing was written.")
+        tally = Tally(con, reader.columns)
         title = branch.cleaned(sanitized(title))
         branch.check_free(con, title)
         session_id, source = _new_id(con, now), branch.cleaned(sanitized(source)) or SOURCE
@@ -127,7 +129,7 @@ def create(
         present = {name: value for name, value in values.items() if name in reader.columns.sessions}
         names = ", ".join(map(quoted, present))
         con.execute(f"INSERT INTO sessions ({names}) VALUES ({', '.join('?' * len(present))})", list(present.values()))
-        insert(con, reader.columns, session_id, messages, now)
+        tally.check(messages=len(insert(con, reader.columns, session_id, messages, now)), sessions=1)
     return session_id
 
 
@@ -168,6 +170,7 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
         reader = OpenStore(store, con, columns_of(store, con))
         if reason := append_reason(reader):
             raise StoreReadOnly(f"{reason} Nothing was written.")
+        tally = Tally(con, reader.columns)
         ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
         if ended is None:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
@@ -175,6 +178,7 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
             raise SessionEnded("A compaction ended this session and the agent goes on in another; nothing was written.")
         presence.check_no_turn(reader, session_id)
         ids = insert(con, reader.columns, session_id, messages, now)
+        tally.check(messages=len(ids))
     return ids
 
 
@@ -232,7 +236,7 @@ def _set(store: Store, session_id: str, column: str, value: Any, **other_columns
     """Set one column, and those of `other_columns` that the store has."""
     with write(store) as con:
         columns = columns_of(store, con)
-        present = columns.sessions
+        present, tally = columns.sessions, Tally(con, columns)
         if column not in present:
             raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
         if column == "title":
@@ -241,6 +245,7 @@ def _set(store: Store, session_id: str, column: str, value: Any, **other_columns
         assignments = ", ".join(f"{name} = ?" for name in values)
         if con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*values.values(), session_id]).rowcount == 0:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
+        tally.check()
 
 
 _OF_A_SESSION = {  # table -> the column that names the session
