@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,8 +45,8 @@ def test_every_row_and_every_history(both_stores: BothStores) -> None:
             same = replace(paths.get_session(pg, session_id), store="lite")
             assert same == paths.get_session(lite, session_id)
         assert change_tokens.read_marks(pg, ids) == change_tokens.read_marks(lite, ids)
-        same_sessions = [{**asdict(each), "store": ""} for each in listing.read_sessions(pg, ids).values()]
-        assert same_sessions == [{**asdict(each), "store": ""} for each in listing.read_sessions(lite, ids).values()]
+        listed = {each.id: replace(each, store="lite") for each in listing.read_sessions(pg, ids).values()}
+        assert listed == listing.read_sessions(lite, ids)
         assert listing.changed(pg, "", 10, 10) == listing.changed(lite, "", 10, 10)
         assert listing.given_id(pg) == listing.given_id(lite)
 
