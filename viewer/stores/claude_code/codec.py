@@ -26,7 +26,7 @@ from .records import OWN_RECORD, QUEUED, Record, object_in, queued_of
 LONGEST_DIFF = 200_000  # characters of a change of a file that is noted with a result
 _HUNK = ("oldStart", "oldLines", "newStart", "newLines")
 SHOWN_BROKEN = 20_000  # bytes that are shown of a line that is no object
-_BESIDE = ("message", "type", "timestamp")  # fields that a raw row shows elsewhere
+_AROUND = ("message", "type", "timestamp")  # fields that a raw row shows elsewhere
 ADDITION_NAMES = {"prompt_snapshot": "system prompt and tools"}
 INTERRUPTED = "When the session is resumed, the client answers them by itself: “[Tool call interrupted: …]”."
 NOT_KEPT = "The session does not keep what is sent of it."
@@ -222,8 +222,8 @@ def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> Sto
         why = "too long to be read" if record.length > LONGEST else "no JSON object"
         return StoredMessage(record.offset, session_id, "", start, state, 0.0, extra={"line": why})
     message = object_in(value, "message")
-    beside = _BESIDE if message else _BESIDE[1:]  # a message that is no object is shown unchanged
-    extra = {name: each for name, each in value.items() if name not in beside and each is not None}
+    around = _AROUND if message else _AROUND[1:]  # a message that is no object is shown unchanged
+    extra = {name: each for name, each in value.items() if name not in around and each is not None}
     if not record.is_read:
         extra["line"] = "not read by Claude Code: damaged, or after something else on its line"
     extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}

@@ -69,7 +69,7 @@ class SessionMessages:
     read: Tree
     units: dict[int, SessionMessage] = field(default_factory=dict)
     is_sub_agent: bool = False
-    beside: tuple[Record, ...] = ()  # records of unknown types, which are not in the tree
+    outside: tuple[Record, ...] = ()  # records of unknown types, which are not in the tree
     sidechains: tuple[Record, ...] = ()  # the first records of sub-agents that wrote to the session's file
 
     @cached_property
@@ -79,7 +79,7 @@ class SessionMessages:
         ahead = {record.parent for record in self.thread}
         records = (self.tree.nodes[uuid] for uuid in self.tree.order)
         odd = (record for record in records if record.unknown and (record.type == "system" or record.uuid in way))
-        met = (record for record in self.beside if record.uuid in ahead or record.parent in way)
+        met = (record for record in self.outside if record.uuid in ahead or record.parent in way)
         return next((record.unknown for record in chain(odd, met)), "")
 
     @cached_property
@@ -289,14 +289,14 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
             for piece in record.pieces:
                 message = _message_of(tree, lines, piece)
                 units[message.id] = message
-    for name, record in tree.beside.items():
+    for name, record in tree.outside.items():
         for piece in record.pieces:
             message = _message_of(tree, [name], piece)
             units[message.id] = message
     start = first_read(records)
-    beside = tuple(record for record in records if record.unknown and not record.is_in_tree)
+    outside = tuple(record for record in records if record.unknown and not record.is_in_tree)
     read = tree_of(records[start:]) if start else tree
-    return SessionMessages(tree, read, units, sidechain, beside, () if sidechain else tuple(sidechains.begun(records)))
+    return SessionMessages(tree, read, units, sidechain, outside, () if sidechain else tuple(sidechains.begun(records)))
 
 
 def _message_of(tree: Tree, lines: Sequence[str], piece: Piece) -> SessionMessage:
@@ -336,7 +336,7 @@ def extended(conversation: SessionMessages, records: Sequence[Record], *, sidech
             return None
         if conversation.sidechains and (record.group or record.calls or record.answers):
             return None  # lines of a sub-agent may belong to it
-        if record.typed and any(each.type == QUEUED for each in conversation.tree.beside.values()):
+        if record.typed and any(each.type == QUEUED for each in conversation.tree.outside.values()):
             return None
         if record.leaf:
             if record.leaf != end:
@@ -363,13 +363,13 @@ def _copied(conversation: SessionMessages) -> SessionMessages:
     tree = _copy(conversation.tree)
     read = tree if conversation.read is conversation.tree else _copy(conversation.read)
     return SessionMessages(
-        tree, read, dict(conversation.units), conversation.is_sub_agent, conversation.beside, conversation.sidechains
+        tree, read, dict(conversation.units), conversation.is_sub_agent, conversation.outside, conversation.sidechains
     )
 
 
 def _copy(tree: Tree) -> Tree:
     return Tree(
-        dict(tree.nodes), dict(tree.rewritten), list(tree.order), dict(tree.beside), dict(tree.groups),
+        dict(tree.nodes), dict(tree.rewritten), list(tree.order), dict(tree.outside), dict(tree.groups),
         dict(tree.responses), dict(tree.first_lines), tree.open, dict(tree.results), list(tree.leaves),
         tree.gone_on_aside,
     )  # fmt: skip

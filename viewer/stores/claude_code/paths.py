@@ -120,11 +120,11 @@ def _files_in(project: Path) -> Iterator[tuple[str, str, FileState]]:
             if SESSION.fullmatch(name) and name == entry.name:
                 below = _below(name, Path(entry.path) / "subagents")
                 yield from ((each.id, str(each.path), each.state) for each in below)
-            elif name != entry.name and (SESSION.fullmatch(name) or _is_beside(name)):
+            elif name != entry.name and (SESSION.fullmatch(name) or _is_siblings(name)):
                 yield name, entry.path, state_of(entry.path)
 
 
-def _is_beside(name: str) -> bool:
+def _is_siblings(name: str) -> bool:
     """Whether this is the name of a sub-agent's file next to its session's."""
     return name.startswith(_BESIDE) and _SUB_AGENT.fullmatch(name) is not None
 
@@ -222,10 +222,10 @@ def sub_agents(file: SessionFile) -> list[SessionFile]:
     ]
     entries = _entries(file.path.parent)
     names = (entry.name.removesuffix(ENDING) for entry in entries if entry.name.endswith(ENDING))
-    beside = [
+    siblings = [
         each
         for name in names
-        if _is_beside(name)
+        if _is_siblings(name)
         for each in _next_to_session(file.path.parent, f"{file.id}/{name}", file.id, name)
     ]
-    return [*_below(file.id, file.path.with_suffix("") / "subagents"), *within, *beside]
+    return [*_below(file.id, file.path.with_suffix("") / "subagents"), *within, *siblings]

@@ -232,7 +232,7 @@ def _message_id(conversation: SessionMessages, row_id: int) -> int | None:
 def _state(conversation: SessionMessages, record: Record, live: set[int]) -> State:
     if record.offset in live:
         return "live"
-    if not record.is_read or f"\0{record.offset}" in conversation.tree.beside:
+    if not record.is_read or f"\0{record.offset}" in conversation.tree.outside:
         return "lost" if record.offset in conversation.units else "out"
     ids = conversation.of_record(record.uuid)
     return conversation.states[ids[0]] if ids else "out"
@@ -321,7 +321,7 @@ def _portion(file: SessionFile, reading: BinaryIO, conversation: SessionMessages
 
 def _last_at(file: SessionFile, conversation: SessionMessages, cursor: str) -> int | None:
     inode, last, uuid = json.loads(cursor)
-    is_known = uuid in conversation.tree.nodes or uuid in conversation.tree.beside
+    is_known = uuid in conversation.tree.nodes or uuid in conversation.tree.outside
     return last if inode == file.state.inode and is_known and last in conversation.units else None
 
 

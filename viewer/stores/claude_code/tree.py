@@ -14,14 +14,14 @@ from .schema import MESSAGE_TYPES
 @dataclass(slots=True)
 class Tree:
     """The records of a conversation. Of several lines with one uuid the last one counts (`nodes`), at the position of
-    the first (`rewritten`). `beside` are messages outside of the tree, under keys of ours: lines that the client does
+    the first (`rewritten`). `outside` are messages outside of the tree, under keys of ours: lines that the client does
     not read, and earlier lines of a uuid with another content.
     """
 
     nodes: dict[str, Record] = field(default_factory=dict)
     rewritten: dict[str, Record] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
-    beside: dict[str, Record] = field(default_factory=dict)
+    outside: dict[str, Record] = field(default_factory=dict)
     groups: dict[str, list[str]] = field(default_factory=dict)  # the id of a response -> all lines that have it
     responses: dict[str, list[str]] = field(default_factory=dict)  # the first line of a response -> its lines
     first_lines: dict[str, str] = field(default_factory=dict)  # a line -> the first line of its response
@@ -36,8 +36,8 @@ class Tree:
         return missing if first is None else first.position
 
     def record(self, uuid: str) -> Record:
-        """A record of the tree, or of `beside`."""
-        return self.nodes.get(uuid) or self.beside[uuid]
+        """A record of the tree, or of `outside`."""
+        return self.nodes.get(uuid) or self.outside[uuid]
 
     def offset(self, uuid: str) -> int:
         """The base of the ids of a record's messages: its offset; for a record that was written again, the offset of
@@ -120,7 +120,7 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
     ]
     for uuid in tree.order:
         tree.link(tree.nodes[uuid])
-    tree.beside.update((f"\0{each.offset}", each) for each in _outside_tree(tree, aside))
+    tree.outside.update((f"\0{each.offset}", each) for each in _outside_tree(tree, aside))
     return tree
 
 
@@ -130,14 +130,14 @@ def _adopt(tree: Tree, side: Mapping[str, Record]) -> None:
     """
     if not side:
         return
-    beside = dict[tuple[str, str], list[str]]()
+    tied = dict[tuple[str, str], list[str]]()
     for record in side.values():
         for name in _ties(record):
-            beside.setdefault(name, []).append(record.uuid)
+            tied.setdefault(name, []).append(record.uuid)
     waiting = [tree.nodes[uuid] for uuid in tree.order]
     while waiting:
         record = waiting.pop()
-        for uuid in (record.parent, *chain.from_iterable(beside.pop(name, ()) for name in _ties(record))):
+        for uuid in (record.parent, *chain.from_iterable(tied.pop(name, ()) for name in _ties(record))):
             if uuid in side and uuid not in tree.nodes and side[uuid].is_in_tree:
                 tree.nodes[uuid] = side[uuid]
                 tree.order.append(uuid)

@@ -87,10 +87,10 @@ class ItemReader(ExitStack):
         value = self.value(placed.part, placed.record)
         if placed.at is None:
             return _object((value or {}).get("metadata"))
-        beside = items.payload_of(value)[1].get("replacement_history_metadata")
-        if not isinstance(beside, list) or not 0 <= placed.at < len(beside):
+        metadata = items.payload_of(value)[1].get("replacement_history_metadata")
+        if not isinstance(metadata, list) or not 0 <= placed.at < len(metadata):
             return None
-        return _object(beside[placed.at])
+        return _object(metadata[placed.at])
 
 
 def _object(value: Any) -> dict[str, Any] | None:

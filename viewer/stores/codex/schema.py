@@ -151,8 +151,8 @@ def is_taken(line: Line) -> bool:
         metadata = line.object.get("metadata")
         return is_sound(payload) and (metadata in (None, []) or _BESIDE(metadata))
     if kind == "compacted":
-        history, beside = payload.get("replacement_history"), payload.get("replacement_history_metadata")
-        return _COMPACTED(payload) and (history is None or are_sound(history, beside))
+        history, metadata = payload.get("replacement_history"), payload.get("replacement_history_metadata")
+        return _COMPACTED(payload) and (history is None or are_sound(history, metadata))
     return _META(payload) if kind == "session_meta" else True
 
 

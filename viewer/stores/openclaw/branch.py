@@ -20,7 +20,7 @@ from viewer.stores.trees import branch as tree_branch
 from viewer.stores.trees import encode as tree_encode
 from viewer.stores.trees.branch import Branch
 from viewer.stores.trees.messages import EntryMessages
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 from viewer.stores.trees.replay import tree_of
 
 from . import database, encode, records, session_fields
@@ -40,7 +40,7 @@ class _NewSession:
         return self.source.now
 
 
-def branch(con: sqlite3.Connection, location: SessionPlace, home: Path, ids: Sequence[int], *, now: float) -> str:
+def branch(con: sqlite3.Connection, location: SessionLocation, home: Path, ids: Sequence[int], *, now: float) -> str:
     """Write a session whose context is these messages of the session at `location`; returns its id. Raises what
     `encode.settled` does, and NotBranchable.
     """
@@ -73,7 +73,7 @@ def _choices(con: sqlite3.Connection, key: str) -> Json:
 
 
 def _write_conversation(
-    con: sqlite3.Connection, new_session: _NewSession, choices: Json, location: SessionPlace
+    con: sqlite3.Connection, new_session: _NewSession, choices: Json, location: SessionLocation
 ) -> None:
     """Unlike in the client's forks, the session is not recorded as the parent: the client lets a parent take a turn
     when its child continues.

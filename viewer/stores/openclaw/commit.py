@@ -15,13 +15,13 @@ from viewer.stores.errors import CompactionConflict
 from viewer.stores.trees import commit as tree_commit
 from viewer.stores.trees import plan
 from viewer.stores.trees.messages import EntryMessages, grown
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 
 from . import database, encode, records
 from .encode import SettledSession
 
 
-def looked_at(location: SessionPlace, token: Json) -> EntryMessages:
+def looked_at(location: SessionLocation, token: Json) -> EntryMessages:
     """The messages of a session, after a check that the planned ones are unchanged. Raises CompactionConflict and
     StoreUnavailable.
 
@@ -35,7 +35,7 @@ def looked_at(location: SessionPlace, token: Json) -> EntryMessages:
 
 def commit(
     con: sqlite3.Connection,
-    location: SessionPlace,
+    location: SessionLocation,
     home: Path,
     earlier: EntryMessages,
     token: Json,
@@ -49,7 +49,13 @@ def commit(
     session, messages, source = current(con, location, home, now)
     source_to_compare = None if messages.goes_on_from(earlier) else source
     entry = tree_commit.compaction_of(
-        source_to_compare, messages, token, edits, entry_id=str(uuid4()), recorded_tokens=location.noted.tokens, now=now
+        source_to_compare,
+        messages,
+        token,
+        edits,
+        entry_id=str(uuid4()),
+        recorded_tokens=location.fields.tokens,
+        now=now,
     )
     encode.append(con, session, entry.value)
     encode.count(con, session, tokens=entry.value["tokensAfter"], compactions=1)
@@ -61,7 +67,7 @@ def commit(
 
 
 def current(
-    con: sqlite3.Connection, location: SessionPlace, home: Path, now: float
+    con: sqlite3.Connection, location: SessionLocation, home: Path, now: float
 ) -> tuple[SettledSession, EntryMessages, records.RowSource]:
     """The session, its current messages, and the source they are read from."""
     session = encode.settled(con, location, home, now)

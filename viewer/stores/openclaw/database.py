@@ -23,7 +23,7 @@ from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.links import leads_away
 from viewer.stores.sqlite import reading
 from viewer.stores.sqlite.tables import table_columns
-from viewer.stores.trees.paths import NotedEntry
+from viewer.stores.trees.paths import SessionFields
 
 from .session_fields import FIELDS, noted_of
 
@@ -34,7 +34,7 @@ BUSY_SECONDS, LIST_SECONDS = 5.0, 0.2  # how long a locked one is waited for, an
 REMEMBERED = 20_000  # session entries
 _OLDEST_WITH_OCTET_LENGTH = (3, 43)
 
-_noted: LRUCache[tuple[str, str, Any], NotedEntry] = LRUCache(REMEMBERED)
+_noted: LRUCache[tuple[str, str, Any], SessionFields] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
@@ -56,7 +56,7 @@ class StoredWindow:
     events: int
     model: str
     generation: str
-    noted: NotedEntry
+    fields: SessionFields
     is_current: bool
     is_copied: bool
     is_cold: bool
@@ -191,7 +191,7 @@ def _windows(con: sqlite3.Connection, path: Path) -> Iterator[StoredWindow]:
             events=_events(con, session_id),
             model=str(row["model"] or ""),
             generation=_generation(con, session_id),
-            noted=_noted_of(con, path, node) if is_current and node is not None else NotedEntry(),
+            fields=_noted_of(con, path, node) if is_current and node is not None else SessionFields(),
             is_current=is_current,
             is_copied=newer is not None and _is_copy(con, row, newer),
             is_cold=session_id in cold,
@@ -263,7 +263,7 @@ def _first_entry(con: sqlite3.Connection, session_id: str) -> Any:
     return next((row[0] for row in con.execute(query, (session_id,))), None)
 
 
-def _noted_of(con: sqlite3.Connection, path: Path, node: dict[str, Any]) -> NotedEntry:
+def _noted_of(con: sqlite3.Connection, path: Path, node: dict[str, Any]) -> SessionFields:
     """The named fields of a session's entry; read anew when its time changed."""
     key = str(path), str(node["session_key"]), (node["updated_at"], node["current_session_id"])
     with _lock:

@@ -17,7 +17,7 @@ from viewer.stores.errors import CompactionConflict, NotFound, SessionBusy, Stor
 from viewer.stores.trees import encode as tree_encode
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees.messages import EntryMessages
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 
 from . import database, presence
 
@@ -36,7 +36,7 @@ class SettledSession:
     now: int
 
 
-def settled(con: sqlite3.Connection, location: SessionPlace, home: Path, now: float) -> SettledSession:
+def settled(con: sqlite3.Connection, location: SessionLocation, home: Path, now: float) -> SettledSession:
     """The session at `location` in the state directory `home`, if it may be written at `now` (epoch seconds). Raises
     StoreReadOnly, NotFound, CompactionConflict, SessionBusy.
     """
@@ -68,7 +68,7 @@ def _has(con: sqlite3.Connection, table: str, condition: str, value: str) -> boo
     return con.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1", (value,)).fetchone() is not None
 
 
-def _indexed(con: sqlite3.Connection, location: SessionPlace, now: int) -> SettledSession:
+def _indexed(con: sqlite3.Connection, location: SessionLocation, now: int) -> SettledSession:
     """Raises SessionBusy where the client's index of the active path is behind the entries."""
     query = (
         "SELECT indexed_seq, leaf_event_id, needs_rebuild, active_event_count FROM session_transcript_index_state"

@@ -21,7 +21,7 @@ from viewer.stores.reader import Reader
 from viewer.stores.settings_files import json5_value_in
 from viewer.stores.trees import paths as tree_paths
 from viewer.stores.trees.kind import TreeStores
-from viewer.stores.trees.paths import Places
+from viewer.stores.trees.paths import Locations
 from viewer.stores.writer import Writer
 
 from . import database, paths
@@ -95,7 +95,7 @@ class OpenClawStores(TreeStores):
             homes += [(f"openclaw-{each.partition(PROFILE)[2]}", home.parent / each) for each in names]
         return [(name, f"openclaw://{path}") for name, path in homes if self.has_room(path)]
 
-    def places(self, store: Store) -> Places:
+    def locations(self, store: Store) -> Locations:
         return paths.openclaw_sessions(store)
 
     @contextmanager
@@ -112,7 +112,7 @@ class OpenClawStores(TreeStores):
         if session_id is None:
             return super().version(store)
         with suppress(NotFound):
-            location = tree_paths.find(self.places(store), store, session_id)
+            location = tree_paths.find(self.locations(store), store, session_id)
             if location.row_id:
                 return database.state_text(location.path)
         return super().version(store, session_id)

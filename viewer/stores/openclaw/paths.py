@@ -17,7 +17,7 @@ from viewer.stores.jsonl import links
 from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
-from viewer.stores.trees.paths import ENDING, NotedEntry, Places, SessionPlace, files
+from viewer.stores.trees.paths import ENDING, Locations, SessionFields, SessionLocation, files
 
 from . import database
 from .database import StoredWindow
@@ -32,11 +32,11 @@ INDEX = "sessions.json"
 LARGEST_INDEX = 200_000_000  # bytes; a larger index is not read
 
 
-def openclaw_sessions(store: Store, patience: float = database.BUSY_SECONDS) -> Places:
+def openclaw_sessions(store: Store, patience: float = database.BUSY_SECONDS) -> Locations:
     """Every session of a state directory by its id, without those of databases that cannot be read. Raises
     StoreUnanswered where one is locked, StoreUnavailable where nothing else is there.
     """
-    sessions: dict[str, SessionPlace] = {}
+    sessions: dict[str, SessionLocation] = {}
     refused = []
     for agent, path in database.databases(store.path):
         try:
@@ -77,7 +77,7 @@ def _agents(home: Path) -> list[str]:
         return []
 
 
-def _add(sessions: dict[str, SessionPlace], location: SessionPlace) -> None:
+def _add(sessions: dict[str, SessionLocation], location: SessionLocation) -> None:
     """Add one session. One that is in a database and in a file counts once, as the database has it; two agents may use
     one id.
     """
@@ -88,20 +88,20 @@ def _add(sessions: dict[str, SessionPlace], location: SessionPlace) -> None:
         sessions[f"{location.agent}/{location.id}"] = replace(location, id=f"{location.agent}/{location.id}")
 
 
-def _of_database(agent: str, path: Path, windows: Iterable[StoredWindow]) -> Iterator[SessionPlace]:
+def _of_database(agent: str, path: Path, windows: Iterable[StoredWindow]) -> Iterator[SessionLocation]:
     try:
         stat = os.stat(path)
     except OSError:
         return
     for each in windows:
-        yield SessionPlace(
+        yield SessionLocation(
             id=each.id,
             agent=agent,
             key=each.key,
             path=path,
             row_id=each.id,
             state=FileState(stat.st_dev, stat.st_ino, each.events, each.changed * 1_000_000),
-            noted=each.noted,
+            fields=each.fields,
             model=each.model,
             began=each.began / 1000,
             parent=each.previous,
@@ -113,7 +113,7 @@ def _of_database(agent: str, path: Path, windows: Iterable[StoredWindow]) -> Ite
         )
 
 
-def _of_directory(agent: str, directory: Path) -> Iterator[SessionPlace]:
+def _of_directory(agent: str, directory: Path) -> Iterator[SessionLocation]:
     index = _index(directory / INDEX)
     paths = {os.path.basename(path): path for path in files(directory, depth=0)}
     by_file = {f"{each.session_id}{ENDING}": (key, each) for key, each in index.items() if each.file_name not in paths}
@@ -122,10 +122,10 @@ def _of_directory(agent: str, directory: Path) -> Iterator[SessionPlace]:
     begun = _conversations(index, names)
     for name in names:
         path = Path(paths[name.name])
-        key, each = by_file.get(name.name, ("", NotedEntry()))
+        key, each = by_file.get(name.name, ("", SessionFields()))
         of_key, parent = begun[name.session_id]
         with suppress(OSError):
-            yield SessionPlace(
+            yield SessionLocation(
                 name.session_id, agent, key or of_key, path, "", state_of(path), each,
                 parent=parent, is_current=bool(key), ended=name.ended,
             )  # fmt: skip
@@ -152,7 +152,7 @@ def _file_name(name: str) -> _FileName | None:
     return _FileName(name, name.removesuffix(ENDING), name.removesuffix(ENDING))
 
 
-def _conversations(index: Mapping[str, NotedEntry], names: Sequence[_FileName]) -> dict[str, tuple[str, str]]:
+def _conversations(index: Mapping[str, SessionFields], names: Sequence[_FileName]) -> dict[str, tuple[str, str]]:
     """For each session in these files, the key that it belongs to and the session that it follows, "" for none: a reset
     renames a file, and the index lists the earlier sessions of a conversation.
     """
@@ -170,7 +170,7 @@ def _conversations(index: Mapping[str, NotedEntry], names: Sequence[_FileName]) 
     return keys_and_parents
 
 
-def _index(path: Path) -> Mapping[str, NotedEntry]:
+def _index(path: Path) -> Mapping[str, SessionFields]:
     """The session entries by key, from the index that older clients keep next to their files; none where there is no
     such index.
     """
@@ -181,7 +181,7 @@ def _index(path: Path) -> Mapping[str, NotedEntry]:
 
 
 @lru_cache(maxsize=200)
-def _read_index(path: str, state: FileState) -> Mapping[str, NotedEntry]:
+def _read_index(path: str, state: FileState) -> Mapping[str, SessionFields]:
     if state.size > LARGEST_INDEX:
         return {}
     with open(path, "rb") as file:
@@ -189,7 +189,7 @@ def _read_index(path: str, state: FileState) -> Mapping[str, NotedEntry]:
     return {key: noted_of(each) for key, each in entries.items() if isinstance(each, dict)}
 
 
-def _linked(sessions: Mapping[str, SessionPlace]) -> Places:
+def _linked(sessions: Mapping[str, SessionLocation]) -> Locations:
     """The sessions with the links that keys and earlier ids give."""
     current = {location.key: location.id for location in sessions.values() if location.is_current and location.key}
     copied = {location.id: location for location in sessions.values() if not location.is_listed}
@@ -199,18 +199,18 @@ def _linked(sessions: Mapping[str, SessionPlace]) -> Places:
         parent = location.parent
         while parent in copied:  # a session that was copied by a rewind is not listed
             parent = copied[parent].parent
-        spawned = current.get(location.noted.spawned_by, "")
+        spawned = current.get(location.fields.spawned_by, "")
         linked[name] = replace(
             location,
             goes_on=current.get(location.key, "") if not location.is_current else "",
-            parent=spawned or location.branched_from or parent or current.get(location.noted.parent_key, ""),
+            parent=spawned or location.branched_from or parent or current.get(location.fields.parent_key, ""),
             delegated_from=spawned,
             newest=_listed(location, next_of) if not location.is_listed else "",
         )
     return linked
 
 
-def _listed(location: SessionPlace, next_of: Mapping[str, SessionPlace]) -> str:
+def _listed(location: SessionLocation, next_of: Mapping[str, SessionLocation]) -> str:
     """The listed session at the end of a chain of copies; "" where there is none."""
     visited = set[str]()
     while not location.is_listed and location.id not in visited and location.id in next_of:

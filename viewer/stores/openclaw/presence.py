@@ -22,7 +22,7 @@ from viewer.stores.trees import codec as tree_codec
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees import sources, strict_schema
 from viewer.stores.trees.messages import EntryMessages
-from viewer.stores.trees.paths import ENDING, SessionPlace
+from viewer.stores.trees.paths import ENDING, SessionLocation
 from viewer.stores.trees.records import HEADER, TreeEntry
 from viewer.stores.trees.strict_schema import KNOWN, LEAF_SET
 
@@ -131,7 +131,7 @@ LOCK_ENDING = f"{ENDING}.lock"
 RUNS = "OpenClaw (process {process}) runs a turn of this agent. Wait until it has answered, and try again."
 
 
-def holder_at(home: Path, location: SessionPlace) -> Holder | None:
+def holder_at(home: Path, location: SessionLocation) -> Holder | None:
     """Who works on the session at `location` in the state directory `home`, None for nobody. Times are unknown. Raises
     StoreUnavailable.
     """
@@ -174,19 +174,19 @@ VERSIONS_OF_ROWS = (3, 4)  # in the header of a session in a database
 FORM = 3  # of files of lines, in pi since November 2025
 
 
-def of_file(location: SessionPlace) -> str:
+def of_file(location: SessionLocation) -> str:
     """Why a session in a file can never be compacted here, "" where it can. Raises StoreUnavailable."""
     if reason := _of_form(location):
         return reason
     return "" if os.access(location.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
 
 
-def of_branch(location: SessionPlace) -> str:
+def of_branch(location: SessionLocation) -> str:
     """Why no branch can be made from a session in a file, "" where one can. Raises StoreUnavailable."""
     return _of_form(location) or _of_entries(location, to_branch=True) or tree_presence.of_room(location)
 
 
-def _of_form(location: SessionPlace) -> str:
+def _of_form(location: SessionLocation) -> str:
     entries, _ = sources.entries_of(location)
     if not entries:
         return tree_presence.EMPTY
@@ -194,7 +194,7 @@ def _of_form(location: SessionPlace) -> str:
     return tree_presence.of_version(version, FORM)
 
 
-def of_place(location: SessionPlace) -> str:
+def of_location(location: SessionLocation) -> str:
     """Why a session of OpenClaw can never be compacted here, "" where it can. Raises StoreUnavailable."""
     if location.is_cold:
         return COLD
@@ -204,16 +204,16 @@ def of_place(location: SessionPlace) -> str:
     return reason or _of_entries(location, to_branch=False)
 
 
-def of_place_to_branch(location: SessionPlace) -> str:
+def of_location_to_branch(location: SessionLocation) -> str:
     """Why no branch can be made from a session of OpenClaw, "" where one can. Raises StoreUnavailable."""
     if location.is_cold or not location.is_current:
-        return of_place(location)
+        return of_location(location)
     if location.row_id:
         return of_database(location.path) or _of_entries(location, to_branch=True)
     return of_branch(location)
 
 
-def _of_entries(location: SessionPlace, *, to_branch: bool) -> str:
+def _of_entries(location: SessionLocation, *, to_branch: bool) -> str:
     """What in OpenClaw's entries is unknown or missing, as a sentence; for a branch only what is unknown."""
     with ExitStack() as opened:
         con = opened.enter_context(database.connected(location.path)) if location.row_id else None

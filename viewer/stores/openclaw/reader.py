@@ -18,7 +18,7 @@ from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees.codec import EntrySource
 from viewer.stores.trees.facts import TreeFacts
 from viewer.stores.trees.messages import EntryMessages
-from viewer.stores.trees.paths import Places, SessionPlace
+from viewer.stores.trees.paths import Locations, SessionLocation
 from viewer.stores.trees.reader import TreeReader
 
 from . import codec, database, paths, presence, records
@@ -34,10 +34,10 @@ class OpenClawReader(TreeReader):
 
     is_strict: ClassVar[bool] = True
 
-    def _all(self) -> Places:
+    def _all(self) -> Locations:
         return paths.openclaw_sessions(self.store, self.patience)
 
-    def _connection(self, location: SessionPlace) -> sqlite3.Connection | None:
+    def _connection(self, location: SessionLocation) -> sqlite3.Connection | None:
         """A connection to the database that a session is in, None for one in a file. Raises StoreUnavailable."""
         if not location.row_id:
             return None
@@ -56,7 +56,7 @@ class OpenClawReader(TreeReader):
         with records.opened(location, self._connection(location)) as source:
             yield source
 
-    def _facts(self, location: SessionPlace) -> TreeFacts:
+    def _facts(self, location: SessionLocation) -> TreeFacts:
         return records.facts_of(location, self._connection(location))
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
@@ -79,9 +79,9 @@ class OpenClawReader(TreeReader):
             return read_only(self._store_refusal())
         location = self._location(self._following(session_id))
         if action == "branch":
-            return read_only(presence.of_place_to_branch(location))
+            return read_only(presence.of_location_to_branch(location))
         if action == "compact":
-            return read_only(presence.of_place(location))
+            return read_only(presence.of_location(location))
         return StoreReadOnly(tree_presence.NO_SPLIT if action == "split" else NOT_SHORTENED)
 
     def _store_refusal(self) -> str:

@@ -19,7 +19,7 @@ from viewer.stores.trees import facts, sources
 from viewer.stores.trees.codec import EntrySource
 from viewer.stores.trees.facts import TreeFacts
 from viewer.stores.trees.messages import EntryMessages, cached_messages
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 from viewer.stores.trees.records import MESSAGE, TreeEntry, entry_of
 from viewer.stores.trees.strict_schema import KNOWN
 
@@ -184,7 +184,7 @@ class RowSource:
 
 
 @contextmanager
-def opened(location: SessionPlace, con: sqlite3.Connection | None) -> Iterator[EntrySource]:
+def opened(location: SessionLocation, con: sqlite3.Connection | None) -> Iterator[EntrySource]:
     """The entries of a session, to be read by their position; `con` is to its database, None for one in a file. Raises
     StoreUnavailable.
     """
@@ -195,7 +195,7 @@ def opened(location: SessionPlace, con: sqlite3.Connection | None) -> Iterator[E
         yield source
 
 
-def messages_of(location: SessionPlace, con: sqlite3.Connection | None) -> EntryMessages:
+def messages_of(location: SessionLocation, con: sqlite3.Connection | None) -> EntryMessages:
     """The current messages of a session. Raises StoreUnavailable and sqlite3.Error."""
     if con is None:
         return sources.messages_of(location, is_strict=True)
@@ -203,7 +203,7 @@ def messages_of(location: SessionPlace, con: sqlite3.Connection | None) -> Entry
     return cached_messages(location.cache_key, now.entries, now.text, is_strict=True)
 
 
-def facts_of(location: SessionPlace, con: sqlite3.Connection | None) -> TreeFacts:
+def facts_of(location: SessionLocation, con: sqlite3.Connection | None) -> TreeFacts:
     """The facts of a session, which is in the database of `con` or, for None, in a file. Raises OSError and
     sqlite3.Error.
     """
@@ -212,7 +212,7 @@ def facts_of(location: SessionPlace, con: sqlite3.Connection | None) -> TreeFact
     return facts.known_facts(location, lambda: _facts_in(con, location))
 
 
-def _facts_in(con: sqlite3.Connection, location: SessionPlace) -> TreeFacts:
+def _facts_in(con: sqlite3.Connection, location: SessionLocation) -> TreeFacts:
     head = facts.head_of(values(con, location.row_id, newest_first=False, limit=FIRST))
     last = list(values(con, location.row_id, newest_first=True, limit=LAST))
     return replace(head, model=facts.newest_model(last) or head.model, newest=newest_time(last, facts.is_compaction))

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from viewer.stores.changes import Json
 from viewer.stores.errors import StoreReadOnly
-from viewer.stores.trees.paths import LONGEST_TITLE, NotedEntry, SessionPlace
+from viewer.stores.trees.paths import LONGEST_TITLE, SessionFields, SessionLocation
 from viewer.stores.trees.records import MOST_TOKENS
 
 MOST_OF_A_FAMILY = 1_000  # sessions
@@ -24,7 +24,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-def noted_of(fields: Mapping[str, Any]) -> NotedEntry:
+def noted_of(fields: Mapping[str, Any]) -> SessionFields:
     """The values of these fields; a field of a wrong type counts as missing."""
     names = (_text(fields.get(name)) for name in ("label", "displayName", "subject", "autoLabel"))
     total = _number(fields.get("totalTokens"))
@@ -32,7 +32,7 @@ def noted_of(fields: Mapping[str, Any]) -> NotedEntry:
     is_number = isinstance(dollars, (int, float)) and not isinstance(dollars, bool) and 0 <= dollars < 10**9
     family = fields.get("usageFamilySessionIds")
     family = family if isinstance(family, list) else []
-    return NotedEntry(
+    return SessionFields(
         title=next((" ".join(each.split())[:LONGEST_TITLE] for each in names if each.strip()), ""),
         model=_text(fields.get("modelOverride")) or _text(fields.get("model")),
         provider=_text(fields.get("providerOverride")) or _text(fields.get("modelProvider")),
@@ -84,12 +84,12 @@ def choices(entry: Mapping[str, Any]) -> Json:
     return {name: entry[name] for name in names if entry.get(name) is not None}
 
 
-def title(location: SessionPlace) -> Json:
+def title(location: SessionLocation) -> Json:
     """The name of a branch; no field for a session without a name."""
-    return {"displayName": f"{location.noted.title} (branch)"} if location.noted.title else {}
+    return {"displayName": f"{location.fields.title} (branch)"} if location.fields.title else {}
 
 
-def new_key(location: SessionPlace) -> str:
+def new_key(location: SessionLocation) -> str:
     """A new key, in the client's form for a conversation that only its own pages use."""
     return f"agent:{location.agent}:dashboard:{uuid4()}".lower()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.jsonl.files import FileState, state_of
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 
 from . import session_fields
 from .paths import INDEX, LARGEST_INDEX
@@ -31,7 +31,7 @@ def count(directory: Path, key: str, *, tokens: int, compactions: int, now: floa
     _change(directory, lambda sessions: _count(sessions[key], tokens, compactions, int(now * 1000)))
 
 
-def add(path: Path, location: SessionPlace, session_id: str, *, now: float) -> None:
+def add(path: Path, location: SessionLocation, session_id: str, *, now: float) -> None:
     """Record a session in the file at `path` that is a branch of the one at `location`, under a new key; `now` in epoch
     seconds. Raises StoreUnavailable, and StoreReadOnly for a session that the client restricts.
     """

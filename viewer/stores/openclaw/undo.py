@@ -15,7 +15,7 @@ from viewer.stores.trees import encode as tree_encode
 from viewer.stores.trees import plan
 from viewer.stores.trees import undo as tree_undo
 from viewer.stores.trees.messages import EntryMessages
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 from viewer.stores.trees.records import entry_of
 from viewer.stores.trees.undo import InertEntry
 
@@ -23,7 +23,7 @@ from . import encode, records
 from .commit import current
 
 
-def undo(con: sqlite3.Connection, location: SessionPlace, home: Path, what: InertEntry, *, now: float) -> Json:
+def undo(con: sqlite3.Connection, location: SessionLocation, home: Path, what: InertEntry, *, now: float) -> Json:
     """Make a compaction inert; returns the receipt. Raises what `encode.settled` does, and CompactionConflict."""
     session, messages, source = current(con, location, home, now)
     compaction = tree_undo.taken(messages, {"entry": what.entry})
@@ -39,7 +39,7 @@ def undo(con: sqlite3.Connection, location: SessionPlace, home: Path, what: Iner
     return {"entry": what.entry}
 
 
-def redo(con: sqlite3.Connection, location: SessionPlace, home: Path, receipt: Json, *, now: float) -> None:
+def redo(con: sqlite3.Connection, location: SessionLocation, home: Path, receipt: Json, *, now: float) -> None:
     """Make a compaction that `undo` made inert count again. Raises what `encode.settled` does, and NotRedoable."""
     session, messages, source = current(con, location, home, now)
     entry = tree_undo.redo_planned(location, messages, receipt).tree_entry

@@ -22,7 +22,7 @@ from viewer.stores.trees import paths as tree_paths
 from viewer.stores.trees import plan
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees import undo as tree_undo
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 from viewer.stores.trees.writer import TreeWriter
 from viewer.stores.writer import conflict_as
 
@@ -36,17 +36,17 @@ class OpenClawWriter(TreeWriter):
     no_rename: ClassVar[str] = presence.NO_TITLE
     is_strict: ClassVar[bool] = True
 
-    def location_of(self, session_id: str) -> SessionPlace:
+    def location_of(self, session_id: str) -> SessionLocation:
         """The session's location; where a rewind made a copy of it, that of the session in which its key continues."""
         sessions = paths.openclaw_sessions(self.store)
         location = tree_paths.find(sessions, self.store, session_id)
         return sessions.get(location.newest, location)
 
-    def _holder_at(self, location: SessionPlace) -> Holder | None:
+    def _holder_at(self, location: SessionLocation) -> Holder | None:
         return presence.holder_at(self.store.path, location)
 
-    def _reason_at(self, location: SessionPlace) -> str:
-        return presence.of_place(location)
+    def _reason_at(self, location: SessionLocation) -> str:
+        return presence.of_location(location)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
@@ -92,7 +92,7 @@ class OpenClawWriter(TreeWriter):
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
         location = self.location_of(session_id)
-        if reason := presence.of_place_to_branch(location):
+        if reason := presence.of_location_to_branch(location):
             raise StoreReadOnly(reason)
         if location.row_id:
             with writing(location.path, prepare=database.prepared) as con:

@@ -17,7 +17,7 @@ from viewer.stores.reader import Reader
 from viewer.stores.trees import facts
 from viewer.stores.trees import paths as tree_paths
 from viewer.stores.trees.kind import TreeStores
-from viewer.stores.trees.paths import Places
+from viewer.stores.trees.paths import Locations
 from viewer.stores.writer import Writer
 
 from . import paths
@@ -64,7 +64,7 @@ class PiStores(TreeStores):
         home: Path = settings.PI_HOME
         return home
 
-    def places(self, store: Store) -> Places:
+    def locations(self, store: Store) -> Locations:
         return paths.pi_sessions(store)
 
     @contextmanager

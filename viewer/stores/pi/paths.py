@@ -8,14 +8,14 @@ from pathlib import Path
 
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import state_of
-from viewer.stores.trees.paths import ENDING, NotedEntry, Places, SessionPlace, files, pi_id
+from viewer.stores.trees.paths import ENDING, Locations, SessionFields, SessionLocation, files, pi_id
 
 DEEPEST = 5  # levels of directories below pi's that are searched
 
 
-def pi_sessions(store: Store) -> Places:
+def pi_sessions(store: Store) -> Locations:
     """Every session of pi's directory by its id."""
-    sessions: dict[str, SessionPlace] = {}
+    sessions: dict[str, SessionLocation] = {}
     root = store.path / "sessions"
     for path in files(root, depth=DEEPEST):
         if not path.endswith(ENDING):
@@ -26,5 +26,5 @@ def pi_sessions(store: Store) -> Places:
                 continue  # the same file, through a link
             if name in sessions:
                 name = os.path.relpath(path, root).removesuffix(ENDING)
-            sessions[name] = SessionPlace(name, "", "", Path(path), "", state, NotedEntry())
+            sessions[name] = SessionLocation(name, "", "", Path(path), "", state, SessionFields())
     return sessions

@@ -21,7 +21,7 @@ from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees import sources
 from viewer.stores.trees.codec import EntrySource
 from viewer.stores.trees.messages import EntryMessages
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 from viewer.stores.trees.plain_schema import VERSION, unknown_in
 from viewer.stores.trees.plain_tree import header_of
 
@@ -39,7 +39,7 @@ JUST_WRITTEN = (
 )
 
 
-def holder_of(location: SessionPlace, cwd: str) -> Holder | None:
+def holder_of(location: SessionLocation, cwd: str) -> Holder | None:
     """Who may have a session of pi open, None for nobody; `cwd` is the directory that it works in."""
     for process in processes_in(cwd):
         return Holder(f"pid={process}:agent=pi:", 0.0, 0.0, OPEN.format(process=process))
@@ -94,7 +94,7 @@ BYTE_ORDER_MARK = (
 )
 
 
-def of_pi(location: SessionPlace) -> str:
+def of_pi(location: SessionLocation) -> str:
     """Why nothing can be written to a session of pi, "" where it can. Raises StoreUnavailable."""
     if reason := _of_pi_form(location):
         return reason
@@ -103,12 +103,12 @@ def of_pi(location: SessionPlace) -> str:
     return "" if os.access(location.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
 
 
-def of_pi_branch(location: SessionPlace) -> str:
+def of_pi_branch(location: SessionLocation) -> str:
     """Why no branch can be made from a session of pi, "" where one can. Raises StoreUnavailable."""
     return _of_pi_form(location) or tree_presence.of_room(location)
 
 
-def _of_pi_form(location: SessionPlace) -> str:
+def _of_pi_form(location: SessionLocation) -> str:
     """The unknown part of a file of pi, as a sentence (`trees.plain_schema`)."""
     with sources.opened(location) as source:
         messages = sources.messages_of(location, is_strict=False)

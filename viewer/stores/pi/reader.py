@@ -10,7 +10,7 @@ from viewer.stores.errors import StoreReadOnly
 from viewer.stores.lock_owners import Presence
 from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.trees import presence as tree_presence
-from viewer.stores.trees.paths import Places
+from viewer.stores.trees.paths import Locations
 from viewer.stores.trees.reader import TreeReader
 
 from . import paths, presence
@@ -24,7 +24,7 @@ class PiReader(TreeReader):
 
     is_strict: ClassVar[bool] = False
 
-    def _all(self) -> Places:
+    def _all(self) -> Locations:
         return paths.pi_sessions(self.store)
 
     def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:

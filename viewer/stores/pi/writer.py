@@ -17,7 +17,7 @@ from viewer.stores.trees import facts
 from viewer.stores.trees import paths as tree_paths
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees import undo as tree_undo
-from viewer.stores.trees.paths import SessionPlace
+from viewer.stores.trees.paths import SessionLocation
 from viewer.stores.trees.writer import TreeWriter
 from viewer.stores.writer import conflict_as
 
@@ -31,15 +31,15 @@ class PiWriter(TreeWriter):
     no_rename: ClassVar[str] = presence.NO_RENAME
     is_strict: ClassVar[bool] = False
 
-    def location_of(self, session_id: str) -> SessionPlace:
+    def location_of(self, session_id: str) -> SessionLocation:
         return tree_paths.find(paths.pi_sessions(self.store), self.store, session_id)
 
-    def _holder_at(self, location: SessionPlace) -> Holder | None:
+    def _holder_at(self, location: SessionLocation) -> Holder | None:
         with readable(location.path):
             cwd = facts.facts_of(location).cwd
         return presence.holder_of(location, cwd)
 
-    def _reason_at(self, location: SessionPlace) -> str:
+    def _reason_at(self, location: SessionLocation) -> str:
         return presence.of_pi(location)
 
     def apply(

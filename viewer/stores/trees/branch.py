@@ -76,11 +76,11 @@ def _chosen_entries(messages: EntryMessages, stop: int, last: TreeEntry) -> list
     """The entries on the path before the position `stop`, without the messages after the last one in context there."""
     context = messages.context
     path, edge = context.path, max((at for at in context.boundaries if at < stop), default=None)
-    places = {entry.id: at for at, entry in enumerate(path[:stop])}
-    end, limit = places[last.target if last.type == EDIT else last.id], stop
+    position = {entry.id: at for at, entry in enumerate(path[:stop])}
+    end, limit = position[last.target if last.type == EDIT else last.id], stop
     kept_entries = context.kept(edge) if edge is not None else []
     if edge == end and kept_entries:
-        end = places[kept_entries[0].id] - 1
+        end = position[kept_entries[0].id] - 1
     if edge is not None and end < edge:  # what a compaction keeps is before it
         limit = edge
     while end + 1 < limit and not path[end + 1].role and not context.is_boundary(path[end + 1]):

@@ -15,7 +15,7 @@ from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.message import Addition, State, StoredMessage
 
 from .messages import EntryMessages
-from .paths import SessionPlace
+from .paths import SessionLocation
 from .plain_schema import HOOK
 from .records import BRANCH_SUMMARY, COMPACTION, CUSTOM_MESSAGE, EDIT, NO_ID, OWN_RECORD, RESET, UNKNOWN, TreeEntry
 
@@ -285,11 +285,11 @@ OPENCLAW_WORDS = (
     "date and time before each text of a user. Neither is stored."
 )
 OPENCLAW_END = "OpenClaw ends a request with a message of its own (its internal context), which is not stored."
-PI_PROMPT = "pi puts its system prompt before the messages; this session has none noted."
+PI_PROMPT = "pi puts its system prompt before the messages; this session has none fields."
 
 
 def of_context(
-    source: EntrySource, location: SessionPlace, messages: EntryMessages, ids: frozenset[int], *, end: bool
+    source: EntrySource, location: SessionLocation, messages: EntryMessages, ids: frozenset[int], *, end: bool
 ) -> Iterator[Addition]:
     """The additions directly before these messages, with `end` also those after the last message, in order."""
     first = next((each for each in messages.live if messages.is_sent(each)), None)
@@ -312,7 +312,7 @@ def _told_addition(source: EntrySource, entry: TreeEntry, before: int | None) ->
     return Addition(before, "system prompt", told_text(source.value(entry)), is_sent=True)
 
 
-def _at_the_start(location: SessionPlace, messages: EntryMessages, first: int | None) -> Iterator[Addition]:
+def _at_the_start(location: SessionLocation, messages: EntryMessages, first: int | None) -> Iterator[Addition]:
     if location.is_cold:
         yield Addition(first, "cold archive", COLD, is_sent=False)
     broken = next((each for each in messages.entries if not each.id), None) if location.row_id else None

@@ -82,8 +82,8 @@ def header(session_id: str, now: float) -> Json:
 
 def tokens_before(value: Mapping[str, Any] | None) -> int:
     """The tokens before it that a compaction recorded, 0 for none."""
-    noted = (value or {}).get("tokensBefore")
-    return noted if isinstance(noted, int) else 0
+    tokens = (value or {}).get("tokensBefore")
+    return tokens if isinstance(tokens, int) else 0
 
 
 def mark_in(value: Mapping[str, Any] | None) -> str:

@@ -19,7 +19,7 @@ from viewer.stores.jsonl.newest import time_at_end
 from viewer.stores.jsonl.values import seconds
 
 from .envelopes import OPENCLAW
-from .paths import LONGEST_TITLE, SessionPlace, pi_id
+from .paths import LONGEST_TITLE, SessionLocation, pi_id
 from .records import COMPACTION, EDIT, HEADER, NOTE, UNDONE
 
 START, END = 1 << 18, 1 << 16  # bytes that are read of a file
@@ -50,12 +50,12 @@ _names: LRUCache[str, tuple[int, int, str]] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
-def facts_of(location: SessionPlace) -> TreeFacts:
+def facts_of(location: SessionLocation) -> TreeFacts:
     """The facts of a session in a file. Raises OSError."""
     return known_facts(location, lambda: _of_file(location.path))
 
 
-def known_facts(location: SessionPlace, read: Callable[[], TreeFacts]) -> TreeFacts:
+def known_facts(location: SessionLocation, read: Callable[[], TreeFacts]) -> TreeFacts:
     """The facts of a session, completed by the client's separate records; `read` is called for the facts in its entries
     where these are not in memory.
     """
@@ -65,7 +65,7 @@ def known_facts(location: SessionPlace, read: Callable[[], TreeFacts]) -> TreeFa
     if cached is not None:
         return cached
     result = read()
-    recorded = location.noted
+    recorded = location.fields
     result = replace(
         result,
         title=recorded.title or result.title,

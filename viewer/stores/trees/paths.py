@@ -21,7 +21,7 @@ LONGEST_TITLE = 300  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class NotedEntry:
+class SessionFields:
     """The fields of a session entry. `tokens` are those in context and `window` the model's, None and 0 for unknown;
     `dollars` is the cost that the client estimates; `spawned_by` and `parent_key` are keys of sessions; `began` in
     epoch seconds, 0.0 for unknown; `family` are the earlier sessions of the conversation, oldest first, as far as
@@ -51,7 +51,7 @@ SETTLED = 2.0  # seconds after which a directory with an unchanged time counts a
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPlace:
+class SessionLocation:
     """One session. `row_id` is its id in the database at `path`, "" where that is a file of lines; `key` is OpenClaw's
     name of a conversation, "" in pi. `parent` is the session that this one follows or began from, `branched_from` the
     one that it is a fork of, `delegated_from` the one that started it as a sub-agent, "" for none. `is_current` says
@@ -66,7 +66,7 @@ class SessionPlace:
     path: Path
     row_id: str
     state: FileState
-    noted: NotedEntry
+    fields: SessionFields
     model: str = ""
     began: float = 0.0
     parent: str = ""
@@ -93,17 +93,17 @@ class SessionPlace:
     @property
     def text(self) -> str:
         """A text that differs whenever the facts in lists may differ."""
-        return f"{self.state.text} {self.generation} {self.noted}"
+        return f"{self.state.text} {self.generation} {self.fields}"
 
 
-Places = Mapping[str, SessionPlace]
+Locations = Mapping[str, SessionLocation]
 
 
-def find(places: Places, store: Store, session_id: str) -> SessionPlace:
+def find(locations: Locations, store: Store, session_id: str) -> SessionLocation:
     """The session of this id. Raises NotFound, also for an id that names nothing in the store."""
-    if session_id not in places:
+    if session_id not in locations:
         raise NotFound(f"Store {store.name} has no session {session_id!r}.")
-    return places[session_id]
+    return locations[session_id]
 
 
 def pi_id(path: str) -> str:

@@ -9,7 +9,7 @@ from viewer.stores import refused
 
 from . import codec
 from .messages import EntryMessages
-from .paths import SessionPlace
+from .paths import SessionLocation
 from .records import NO_ID
 
 NO_SPLIT = "These sessions are compacted in place; one session does not go on in another."
@@ -44,7 +44,7 @@ def of_links(messages: EntryMessages) -> str:
     return refused.lost_link(f"the entry {messages.tree.missing[:80].lstrip(NO_ID)}", messages.unlinked, client)
 
 
-def of_room(location: SessionPlace) -> str:
+def of_room(location: SessionLocation) -> str:
     """Why no file can be made next to a session's, "" where one can."""
     room = location.path.parent
     return "" if os.access(room, os.W_OK | os.X_OK) else NO_ROOM.format(path=room)

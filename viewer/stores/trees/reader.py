@@ -27,7 +27,7 @@ from . import codec, commit, facts, presence, sources, undo, usage
 from .codec import EntrySource
 from .facts import TreeFacts
 from .messages import EntryMessages
-from .paths import Places, SessionPlace, find, source_of
+from .paths import Locations, SessionLocation, find, source_of
 from .plan import mark_of, planned_ids, token_of
 from .records import TreeEntry
 
@@ -35,30 +35,30 @@ from .records import TreeEntry
 
 
 @dataclass(frozen=True)
-class TreeListing(FileListing[SessionPlace]):
+class TreeListing(FileListing[SessionLocation]):
     """`listing.Listing` of such a store: `read` gives the facts of a session."""
 
     store: Store
-    places: Places
-    read: Callable[[SessionPlace], TreeFacts]
+    locations: Locations
+    read: Callable[[SessionLocation], TreeFacts]
 
-    def files(self) -> list[SessionPlace]:
-        return [each for each in self.places.values() if each.is_listed]
+    def files(self) -> list[SessionLocation]:
+        return [each for each in self.locations.values() if each.is_listed]
 
-    def words_of(self, file: SessionPlace) -> str:
+    def words_of(self, file: SessionLocation) -> str:
         return self._facts(file).first_words
 
-    def time_of(self, file: SessionPlace) -> float:
+    def time_of(self, file: SessionLocation) -> float:
         return self._facts(file).newest
 
-    def _facts(self, location: SessionPlace) -> TreeFacts:
+    def _facts(self, location: SessionLocation) -> TreeFacts:
         """Raises OSError, which lists expect for anything that cannot be read."""
         try:
             return self.read(location)
         except sqlite3.Error as problem:
             raise OSError(str(problem)) from problem
 
-    def listed(self, file: SessionPlace) -> Session:
+    def listed(self, file: SessionLocation) -> Session:
         facts = self._facts(file)
         parent, branched_from = parent_of(file, facts)
         return Session(
@@ -72,7 +72,7 @@ class TreeListing(FileListing[SessionPlace]):
             parent=parent,
             started_at=facts.began or file.state.changed / 1e9,
             ended_at=file.ended or None,
-            archived=file.noted.is_archived,
+            archived=file.fields.is_archived,
             cwd=facts.cwd,
             branched_from=branched_from,
             delegated=bool(file.delegated_from),
@@ -80,18 +80,18 @@ class TreeListing(FileListing[SessionPlace]):
             end_reason="reset" if file.ended else "",
             forked=bool(parent),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.text),
-            pinned=file.noted.is_pinned,
-            window=file.noted.window,
+            pinned=file.fields.is_pinned,
+            window=file.fields.window,
         )
 
 
-def parent_of(location: SessionPlace, facts: TreeFacts) -> tuple[str, str]:
+def parent_of(location: SessionLocation, facts: TreeFacts) -> tuple[str, str]:
     """The session that this one comes from, and the one that it is a fork of; "" for none."""
     branched_from = location.branched_from or ("" if location.delegated_from else facts.parent)
     return location.parent or branched_from, branched_from
 
 
-def source_name(location: SessionPlace) -> str:
+def source_name(location: SessionLocation) -> str:
     """The agent and the channel of a session; "pi" for pi's."""
     return source_of(location.agent, location.key) if location.agent else "pi"
 
@@ -108,14 +108,14 @@ class TreeReader(FileReader):
     is_strict: ClassVar[bool]  # whether OpenClaw's rules apply to its trees, and not pi's
 
     @abstractmethod
-    def _all(self) -> Places:
+    def _all(self) -> Locations:
         """Every session by its id."""
 
     @cached_property
-    def _places(self) -> Places:
+    def _places(self) -> Locations:
         return self._all()
 
-    def _location(self, session_id: str) -> SessionPlace:
+    def _location(self, session_id: str) -> SessionLocation:
         location = find(self._places, self.store, session_id)
         if location.row_id:
             return location
@@ -138,10 +138,10 @@ class TreeReader(FileReader):
     def listing(self) -> TreeListing:  # cached: it looks at every session
         return TreeListing(self.store, self._places, self._facts)
 
-    def _facts(self, location: SessionPlace) -> TreeFacts:
+    def _facts(self, location: SessionLocation) -> TreeFacts:
         return facts.facts_of(location)
 
-    def _known_facts(self, location: SessionPlace) -> TreeFacts:
+    def _known_facts(self, location: SessionLocation) -> TreeFacts:
         """Raises StoreUnavailable."""
         with readable(location.path):
             return self._facts(location)
@@ -293,7 +293,7 @@ class TreeReader(FileReader):
 
 
 def _searchable(
-    source: codec.EntrySource, location: SessionPlace, entry_messages: EntryMessages, after: str
+    source: codec.EntrySource, location: SessionLocation, entry_messages: EntryMessages, after: str
 ) -> SearchableText | None:
     """The next texts after a cursor; None where a message that was returned before is no longer there.
 
@@ -314,11 +314,11 @@ def _searchable(
     )
 
 
-def _kept_in(location: SessionPlace) -> str:
+def _kept_in(location: SessionLocation) -> str:
     return f"{location.state.inode} {location.generation}"
 
 
-def _last(location: SessionPlace, messages: EntryMessages, cursor: str) -> int | None:
+def _last(location: SessionLocation, messages: EntryMessages, cursor: str) -> int | None:
     container, last, last_time = json.loads(cursor)
     unit = messages.units.get(last)
     return last if container == _kept_in(location) and unit is not None and unit.time == last_time else None

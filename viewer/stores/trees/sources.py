@@ -12,7 +12,7 @@ from viewer.stores.jsonl.lines import object_at
 
 from .codec import EntrySource
 from .messages import EntryMessages, cached_messages
-from .paths import SessionPlace
+from .paths import SessionLocation
 from .records import COMPACTION, TreeEntry, record_of
 
 RECORDS: RecordCache[TreeEntry] = RecordCache(
@@ -34,19 +34,19 @@ class LineSource:
 
 
 @contextmanager
-def opened(location: SessionPlace) -> Iterator[EntrySource]:
+def opened(location: SessionLocation) -> Iterator[EntrySource]:
     """The entries of a session, to be read by their position. Raises StoreUnavailable."""
     with readable(location.path), plainly(location.path) as file:
         yield LineSource(file)
 
 
-def entries_of(location: SessionPlace) -> tuple[Sequence[TreeEntry], str]:
+def entries_of(location: SessionLocation) -> tuple[Sequence[TreeEntry], str]:
     """The current entries of a session, and a text that differs when any of them does. Raises StoreUnavailable."""
     file = RECORDS.read(location.path)
     return file.records, file.state.text
 
 
-def messages_of(location: SessionPlace, *, is_strict: bool) -> EntryMessages:
+def messages_of(location: SessionLocation, *, is_strict: bool) -> EntryMessages:
     """The current messages of a session. Raises StoreUnavailable."""
     entries, text = entries_of(location)
     return cached_messages(location.cache_key, entries, text, is_strict=is_strict)

@@ -19,7 +19,7 @@ from viewer.stores.jsonl.files import FileState, line_at, plainly
 from viewer.stores.transcript import IndexedBoundary
 
 from .messages import CompactedEntries, EntryMessages
-from .paths import SessionPlace
+from .paths import SessionLocation
 from .records import CUSTOM, RESET, TreeEntry
 from .replay import tree_of
 from .strict_schema import KNOWN
@@ -74,7 +74,7 @@ def taken(messages: EntryMessages, compaction: Json | IndexedBoundary) -> Compac
     return next((each for each in messages.compactions if each.entry.id == compaction["entry"]), None)
 
 
-def plan(location: SessionPlace, messages: EntryMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+def plan(location: SessionLocation, messages: EntryMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done. Raises OSError for a missing file."""
     in_effect = taken(messages, compaction)
     if in_effect is None:
@@ -118,7 +118,7 @@ def types_of(lines: Iterable[bytes], start: int) -> dict[int, bytes]:
     return types
 
 
-def types_in(location: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tuple[int, bytes] | None]:
+def types_in(location: SessionLocation, entries: Iterable[TreeEntry]) -> Iterator[tuple[int, bytes] | None]:
     """The result of `type_in` for these entries, with offsets in their file. Raises OSError."""
     with plainly(location.path) as file:
         for entry in entries:
@@ -131,7 +131,7 @@ def inert(types: Mapping[int, bytes]) -> dict[int, bytes]:
     return {at: INERT.ljust(len(each)) for at, each in types.items()}
 
 
-def active_types(location: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
+def active_types(location: SessionLocation, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
     """The types of these entries, by offset in their file; None where one is not written as clients do."""
     types = {}
     for at in types_in(location, entries):
@@ -154,7 +154,7 @@ def with_entries(messages: EntryMessages, changed: Mapping[TreeEntry, TreeEntry]
     return EntryMessages(entries, tree_of(entries, is_strict=messages.tree.is_strict), messages.text)
 
 
-def overwrite(messages: EntryMessages, location: SessionPlace, opened: Appending, what: InertEntry) -> Json:
+def overwrite(messages: EntryMessages, location: SessionLocation, opened: Appending, what: InertEntry) -> Json:
     """Write it into the file; returns the receipt. Raises CompactionConflict where the file changed since it was
     planned.
     """
@@ -190,7 +190,7 @@ class RedoneEntry:
         return inert(self.types)
 
 
-def redo_planned(location: SessionPlace, messages: EntryMessages, receipt: Json) -> RedoneEntry:
+def redo_planned(location: SessionLocation, messages: EntryMessages, receipt: Json) -> RedoneEntry:
     """What applying the commit with this receipt again would write. Raises NotRedoable."""
     entry = messages.tree.nodes.get(receipt["entry"])
     if entry is None:
@@ -213,7 +213,7 @@ def redo_planned(location: SessionPlace, messages: EntryMessages, receipt: Json)
     return RedoneEntry(entry.id, entry, location.state, types)
 
 
-def _types_again(location: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
+def _types_again(location: SessionLocation, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
     """The bytes that make these entries count again, by offset in their file; None where one of them was rewritten
     since.
     """

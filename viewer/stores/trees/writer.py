@@ -26,7 +26,7 @@ from .branch import Branch
 from .codec import EntrySource
 from .commit import NewCompaction
 from .messages import EntryMessages
-from .paths import SessionPlace
+from .paths import SessionLocation
 from .sources import LineSource
 from .undo import InertEntry
 
@@ -41,25 +41,25 @@ class TreeWriter(Writer):
     is_strict: ClassVar[bool]  # whether OpenClaw's rules apply, and not pi's
 
     @abstractmethod
-    def location_of(self, session_id: str) -> SessionPlace:
+    def location_of(self, session_id: str) -> SessionLocation:
         """The current location of a session. Raises NotFound."""
 
     @abstractmethod
-    def _holder_at(self, location: SessionPlace) -> Holder | None:
+    def _holder_at(self, location: SessionLocation) -> Holder | None:
         """The client that works on a session, None for none. Raises StoreUnavailable."""
 
     @abstractmethod
-    def _reason_at(self, location: SessionPlace) -> str:
+    def _reason_at(self, location: SessionLocation) -> str:
         """Why a session can never be written to, "" where it can. Raises StoreUnavailable."""
 
-    def require_idle(self, session_id: str) -> SessionPlace:
+    def require_idle(self, session_id: str) -> SessionLocation:
         """The location of a session that no client works on. Raises SessionBusy, NotFound."""
         location = self.location_of(session_id)
         if (client := self._holder_at(location)) is not None:
             raise SessionBusy(client.says)
         return location
 
-    def _writable(self, session_id: str) -> SessionPlace:
+    def _writable(self, session_id: str) -> SessionLocation:
         """The same of one that may be written to. Raises StoreReadOnly, too."""
         location = self.require_idle(session_id)
         if reason := self._reason_at(location):
@@ -88,7 +88,7 @@ class TreeFile:
     writer: TreeWriter
     session_id: str
 
-    def now(self) -> tuple[SessionPlace, EntryMessages]:
+    def now(self) -> tuple[SessionLocation, EntryMessages]:
         """Its current location and messages. Raises NotFound, StoreUnavailable."""
         location = self.writer.location_of(self.session_id)
         return location, sources.messages_of(location, is_strict=self.writer.is_strict)
@@ -115,7 +115,7 @@ class TreeFile:
         self,
         source: EntrySource,
         messages: EntryMessages,
-        location: SessionPlace,
+        location: SessionLocation,
         token: Json,
         edits: Sequence[Edit],
         now: float,
@@ -123,7 +123,7 @@ class TreeFile:
         ids = _new_ids(messages)
         if not self.writer.is_strict and shortening.is_asked_for(edits):
             return commit.shortening_of(source, messages, token, edits, ids=ids, now=now)
-        tokens = location.noted.tokens
+        tokens = location.fields.tokens
         return commit.compaction_of(source, messages, token, edits, entry_id=next(ids), recorded_tokens=tokens, now=now)
 
     def undo(self, opened: Appending, what: InertEntry) -> Json:
