@@ -191,7 +191,8 @@ ELSEWHERE = {
         viewer.runs.detail_loss viewer.pages.search.hits.grouped viewer.pages.preferences.remembered
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
         viewer.stores.hermes.plan viewer.stores.hermes.encode viewer.stores.hermes.commit viewer.stores.hermes.undo
-        viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens
+        viewer.stores.hermes.repeats.with_repeats viewer.stores.hermes.codec.decode_row
+        viewer.stores.hermes.change_tokens
         viewer.stores.transcript viewer.stores.packing viewer.stores.conversation viewer.stores.hermes.names.placing
         viewer.stores.claude_code.commit viewer.stores.claude_code.encode.compaction
         viewer.stores.claude_code.messages.SessionMessages viewer.stores.claude_code.messages.conversation_of

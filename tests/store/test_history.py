@@ -194,6 +194,16 @@ def test_a_copy_taken_back_after_a_compaction_takes_its_message_along() -> None:
     assert len(history.boundaries) == 1
 
 
+@pytest.mark.parametrize(("apart", "messages"), [(1e-6, 2), (0.02, 1), (0.5, 2)])
+def test_requests_are_one_only_where_a_client_sent_one_twice(apart: float, messages: int) -> None:
+    """A microsecond apart they were stored anew by one write of the agent, and say nothing of when they were sent."""
+    agent = HermesInMemory()
+    agent.turns(2)
+    agent.say("user", "continue", time=1.7e9)
+    agent.say("user", "continue", time=1.7e9 + apart)
+    assert len(build(agent.rows).entries) == 2 + messages
+
+
 def test_an_undone_block_is_no_boundary_and_hides_nothing() -> None:
     agent = HermesInMemory()
     agent.turns(10)

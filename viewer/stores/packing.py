@@ -34,7 +34,7 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 19  # of the bytes and of how History is read from rows; other versions are not read
+VERSION = 20  # of the bytes and of how History is read from rows; other versions are not read
 _HEAD = b"palimpsest outline"  # this and the key "cuts" keep their old names, so that stored indexes stay readable
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT, "lost": LOST}
 

@@ -3,18 +3,17 @@
 Between two compactions the agent only appends rows with new names. So a block is the handoff with the copies around it,
 rows whose names earlier rows have, and what only a compaction writes. Where copies of another write are next to them, a
 message comes again, or an older one follows: in one write messages are in order, each once, but for a request that was
-moved.
+moved, and a message that the handoff was merged with.
 """
 
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate, dropwhile, takewhile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, dropwhile, takewhile, zip_longest
 
 from compaction.handoff import NO_USER_START
-
-from .records import LightRow
+from viewer.stores.hermes.records import LightRow
 
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
@@ -33,40 +32,38 @@ def block_around(
     handoff that opens one. `first` has the first row of each name. A later block `carried` the handoff along; no block
     follows the `last` one directly. Rows `taken_back` are known for certain.
     """
-    head = _head(pending, first, (), handoff, taken_back)
+    head = _head(handoff, pending, first, (), taken_back)
     tail, unseen = _tail(handoff, after, first, head, carried=carried, last=last)
-    head = _head(pending, first, tail, handoff, taken_back)
+    head = _head(handoff, pending, first, tail, taken_back)
     before = _unseen_before(pending, first, head, (*tail, *unseen))
     block = [*before, *head, handoff, *tail, *unseen]
-    return block if any(first.get(row.uid, row.id) < handoff.id for row in block[len(before) :]) else [handoff]
+    return block if any(first[row.uid] < handoff.id for row in block[len(before) :]) else [handoff]
 
 
 def _head(
+    handoff: LightRow,
     pending: Sequence[LightRow],
     first: Mapping[str, int],
-    tail: Sequence[LightRow],
-    handoff: LightRow,
+    tail: Iterable[LightRow],
     taken_back: Collection[int],
 ) -> list[LightRow]:
-    """The copies at the end of `pending` that were inserted with the handoff after them: in the order of their messages
-    and none that the tail has too. Others were written by an earlier rewrite.
+    """The copies at the end of `pending` that were inserted with the handoff after them: in order, and none that the
+    tail has too. Copies before those were written by an earlier rewrite, and this compaction took them out of context.
     """
-    uids, before, moved = {row.uid for row in tail if not row.restated}, float("inf"), False
+    uids, newer, moved = {row.uid for row in tail if not row.restated}, handoff.id, False
     head: list[LightRow] = []
     for row in reversed(pending):
-        message = first.get(row.uid, row.id)
-        if message >= row.id or row.uid in uids:
+        message = first[row.uid]
+        if message == row.id or row.uid in uids:
             break
-        may_be_out = head or row.id in taken_back
+        may_be_out = head or row.id in taken_back  # of a head in context the first may have been taken back
         if handoff.state == "live" != row.state and (row.state == "under" or not may_be_out):
-            break  # of a head in context the first may have been taken back
+            break
         if not (row.handoff or row.restated):
-            if message >= before:
-                if row.role != "user" or moved:
-                    break
-                moved = True  # the newest request, moved before an assistant that comes first
-            else:
-                before = message
+            if message >= newer and (row.role != "user" or moved):
+                break
+            moved = moved or message >= newer  # the newest request, moved before an assistant that comes first
+            newer = min(newer, message)
         head.append(row)
     return list(dropwhile(lambda row: row.restated, reversed(head)))  # a request is repeated at the end of a block
 
@@ -78,7 +75,7 @@ def _unseen_before(
     nowhere else in the block. A rewritten transcript contains its head, too.
     """
     before = reversed(pending[: len(pending) - len(head)])
-    rows = list(takewhile(lambda row: first.get(row.uid, row.id) < row.id, before))[::-1]
+    rows = list(takewhile(lambda row: first[row.uid] < row.id, before))[::-1]
     names = {row.uid for row in (*head, *behind)}
     return rows if head and names.isdisjoint(row.uid for row in rows) else []
 
@@ -97,34 +94,44 @@ def _tail(
 
     Rows are taken back from the end: after a handoff that is out, the whole block is, unless a later one `carried` it.
     """
-    positions = [first.get(row.uid, row.id) for row in after]
-    newest = min([0, *positions]) - 1
-    shown = (newest if row.restated else position for row, position in zip(after, positions, strict=True))
-    newest_from = [*accumulate(reversed([*shown]), max)][::-1]  # among a row and those after it
-    begins = [row.uid for row in head[:2]]
+    newest_from = [*accumulate((first[row.uid] for row in reversed(after)), max)][::-1]  # from a row to the last one
+    in_head = {row.uid: at for at, row in enumerate(head)}
+    own = {handoff.uid, *handoff.absorbed}
     tail: list[LightRow] = []
     waiting: list[LightRow] = []
     seen: set[str] = set()
-    for at, row in enumerate(after):
+    newest = 0
+
+    def comes_again(row: LightRow, following: LightRow | None) -> bool:
+        """Whether the block has the row's message already. Only a message of its handoff may come again, and a request
+        of its head.
+        """
+        goes_back = in_head.get(row.uid) == 0 or (row.uid in in_head and first[row.uid] < newest)
+        if row.uid in seen or (row.handoff and row.uid in own) or (goes_back and row.role != "user"):
+            return True
+        if following is None:
+            return False
+        begins = goes_back and (following.uid in in_head or following.handoff == "standalone")
+        return begins or (row.uid in own and following.uid in seen)
+
+    for at, (row, following) in enumerate(zip_longest(after, after[1:])):
         if handoff.state == "out" != row.state and not carried:
             break
-        comes_again = row.uid in seen or (row.handoff and row.uid == handoff.uid)
-        comes_again = comes_again or (len(begins) > 1 and [each.uid for each in after[at : at + 2]] == begins)
-        is_next_head = not last and at + 1 < len(after) and newest_from[at] < newest
-        if not row.restated and (comes_again or is_next_head):
-            return tail, _unseen(handoff, after, positions, at)
+        is_next_head = not last and following is not None and newest_from[at] < newest
+        if not row.restated and (is_next_head or comes_again(row, following)):
+            return tail, _unseen(handoff, after, first, at)
         waiting.append(row)
-        if positions[at] < handoff.id or row.restated or row.of_compaction or row.handoff == "standalone":
+        if first[row.uid] < handoff.id or row.restated or row.of_compaction or row.handoff == "standalone":
             tail += waiting
             waiting = []
-            newest = newest if row.restated else max(newest, positions[at])
+            newest = newest if row.restated else max(newest, first[row.uid])
         elif not row.scaffold:
             break
         seen.add(row.uid)
     return tail, []
 
 
-def _unseen(handoff: LightRow, after: Sequence[LightRow], positions: Sequence[int], at: int) -> list[LightRow]:
+def _unseen(handoff: LightRow, after: Sequence[LightRow], first: Mapping[str, int], at: int) -> list[LightRow]:
     """The copies from here on, each message once, if the rows after this handoff contain another one: the next block's
     head has none, and a repeated whole context has this one. After the rows that the next compaction marked for its
     tail, nothing else belongs to this block.
@@ -133,7 +140,7 @@ def _unseen(handoff: LightRow, after: Sequence[LightRow], positions: Sequence[in
     for end in range(at, len(after)):
         before, row = after[end - 1] if end else handoff, after[end]
         goes_back = before.state == "out" != row.state and handoff.state != "out"
-        if positions[end] >= handoff.id or row.uid in copies or goes_back:
+        if first[row.uid] >= handoff.id or row.uid in copies or goes_back:
             break
         copies[row.uid] = row
     handoffs = [row.uid for row in after[: at + len(copies)] if row.handoff]
@@ -152,17 +159,22 @@ def left_of_undone(
     have the names of its copies. What is taken back does not come again. A copy is older than the handoff, by its time.
     """
 
-    def is_left(row: LightRow) -> bool:
-        comes_again = row.state == "out" and first[row.uid] == row.id < last[row.uid]
-        return comes_again and (merged or moments[row.id] < moments[handoff.id])
+    def comes_again(row: LightRow) -> bool:
+        return row.state == "out" and first[row.uid] == row.id < last[row.uid]
 
-    merged = (
-        handoff.handoff == "merged" and handoff.state == "out" and first[handoff.uid] == handoff.id < last[handoff.uid]
-    )
+    def is_left(row: LightRow) -> bool:
+        return comes_again(row) and (merged or moments[row.id] < moments[handoff.id])
+
+    merged = handoff.handoff == "merged" and comes_again(handoff)
     if handoff.state != "out" or not (merged or handoff.handoff == "standalone"):
         return []
-    head = [*takewhile(is_left, reversed(pending))][::-1]
-    tail = [*takewhile(is_left, after)]
+    before = takewhile(lambda each: each[1].id == handoff.id - each[0], enumerate(reversed(pending), 1))  # one write
+    head = [*takewhile(is_left, (row for _, row in before))][::-1]
+    tail: list[LightRow] = []
+    for row in takewhile(is_left, after):
+        if tail and row.role != "user" and last[row.uid] < last[tail[-1].uid]:
+            break  # the messages begin again
+        tail.append(row)
     return [*head, handoff, *tail] if merged or tail else []
 
 

@@ -2,13 +2,14 @@
 
 Theory (`docs/hermes.md` sections 2 and 9, verified on databases that Hermes wrote). Each row has the name of the
 message it carries, from the agent or from `names`; a row that others were merged into lists their names, too. A message
-is shown once, at its first row.
+is shown once, at its first row. Its newest row has its state: at (0,0) it was taken back.
 
-A compaction inserts one *block*: copies of the head, perhaps of some messages inside the middle, the handoff, copies of
-the tail, and messages of the agent itself (`blocks`). A generation is the id range from one block's start to the next
-block's. Rows at (0,0) are superseded when another row carries the message and taken back otherwise. A block that is
-entirely at (0,0) was undone, unless it is known to be taken back: then it is no boundary and its rows are nobody's.
-Blocks that this site wrote are `known`, and override what the names say.
+The agent appends rows, and a compaction inserts one *block*: copies of the head, perhaps of some messages inside the
+middle, the handoff, copies of the tail, and rows of the agent itself (`blocks`). The block and what is appended after
+it are the next *generation*, of which the next compaction makes copies. So rows are read from oldest to newest, block
+by block: which rows it has, whether it was undone, and if not, what it did to the generation before it. An undone block
+is no boundary, its rows carry no message, and the generation goes on. Blocks that this site wrote, and undos that it
+recorded, are known and override what the names say.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
+from viewer.stores.hermes.records import LightRow, without_image, words
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 
 from .blocks import Pair, block_around, first_kept, had_no_user, left_of_undone, slipped
 from .known import NOT_KNOWN, KnownBlock, KnownUndone, Noted, borne_out
 from .names import Named, named
-from .records import LightRow, without_image, words
-from .repeats import written_again
+from .repeats import with_repeats, written_again
 
 
 def build(
@@ -38,13 +39,14 @@ def build(
     known = list(known)
     noted = borne_out(known, undone or {}, rows)
     if again := written_again(rows, noted):
-        return _with_repeats(build([row for row in rows if row.id not in again], known, undone), rows, again)
+        return with_repeats(build([row for row in rows if row.id not in again], known, undone), rows, again)
     names = named(rows, noted)
     reading = _Reading({row.id: row.time for row in rows}, noted, names)
     reading.read(names.rows)
-    entries = [entry for message in reading.messages if (entry := reading.entry(message)) is not None]
+    entries = [entry for message in reading.rows_of if (entry := reading.entry(message)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
-    message_of |= {row_id: said[0] for row_id, said in reading.says.items() if said and said[0] in message_of}
+    first = {row_id: messages[0] for row_id, messages in reading.messages_of.items() if messages}
+    message_of |= {row_id: message for row_id, message in first.items() if message in message_of}
     settled = bool(reading.generation) and not names.is_open
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
@@ -62,10 +64,10 @@ class _Reading:
         self.first = {row.uid: row.id for row in reversed(names.rows)}
         self.last = {name: row.id for row in names.rows for name in (row.uid, *row.absorbed)}
         self.last_kept = {row.uid: row.id for row in names.rows if row.state != "out"}
-        self.messages: dict[int, list[int]] = {}  # message -> its rows, oldest first
-        self.says: dict[int, tuple[int, ...]] = {}  # row -> the messages that it carries
+        self.rows_of: dict[int, list[int]] = {}  # message -> its rows, oldest first
+        self.messages_of: dict[int, tuple[int, ...]] = {}  # row -> the messages that it carries
         self.by_name: dict[str, int] = {}
-        self.asked: dict[str, int] = {}  # the text of a request -> its newest row
+        self.requests: dict[str, int] = {}  # the text of a request -> its newest row
         self.generation: list[int] = []
         self.opened_by = 0  # rows of the generation that belong to its block
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
@@ -92,13 +94,13 @@ class _Reading:
         pairs = self._pairs(handoff, block)
         if not (left or self._was_undone(handoff, block, pairs, newest=following is None)):
             self._add_boundary(handoff, block, pairs)
-        self.pending = [row for row in after if row.id > block[-1].id]
+        self.pending = [row for row in after if row.id not in ids]
 
     def _left_of_undone(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
         """The rows of a block that is known to have been undone, or the rest of a block whose copies' originals are
         deleted.
         """
-        ours, block = self.noted.ours.get(handoff.id), self.noted.undone.get(handoff.id, NOT_KNOWN).block
+        ours, block = self.noted.ours.get(handoff.id), {*self.noted.undone.get(handoff.id, NOT_KNOWN).block}
         rows = [*self.pending, handoff, *after]
         recorded = [row for row in rows if row.id in block]
         if recorded and not any(row.id in self.noted.in_context for row in recorded):
@@ -119,8 +121,9 @@ class _Reading:
             head = [row for row in self.pending if row.id in copies]
             return [*head, handoff, *(row for row in after if row.id <= last)]
         if write := self.writes.get(handoff.id):
-            return [self.rows[row_id] for row_id in write.ids]
-        after = [row for row in after if row.id not in self.noted.in_blocks]
+            ids = {*write.ids}
+            return [row for row in (*self.pending, handoff, *after) if row.id in ids]
+        after = [*takewhile(lambda row: row.id not in self.noted.in_blocks, after)]  # those know where they begin
         last = following is None or following.id in self.noted.ours
         return block_around(
             handoff, self.pending, after, self.first,
@@ -161,18 +164,13 @@ class _Reading:
 
     # -- boundaries
 
-    def _context(self) -> list[int]:
-        """The rows of the generation since it was last rewritten without a summary."""
-        begun = [at for at, row_id in enumerate(self.generation) if row_id in self.anew]
-        return self.generation[begun[-1] :] if begun else self.generation
-
     def _sources(self) -> dict[int, list[int]]:
         """For each message the rows of the generation that were in context when it ended, apart from take-backs: all of
         its block, and after it the newest one where the agent rewrote its transcript.
         """
         sources: dict[int, list[int]] = {}
-        for at, row_id in enumerate(self._context()):
-            for message in self.says[row_id]:
+        for at, row_id in enumerate(self.generation):
+            for message in self.messages_of[row_id]:
                 if at < self.opened_by:
                     sources.setdefault(message, []).append(row_id)
                 else:
@@ -184,12 +182,13 @@ class _Reading:
         if ours := self.noted.ours.get(handoff.id):
             return [(row, self.rows[ours.copies[row.id]]) for row in block if ours.copies.get(row.id) in self.rows]
         sources = self._sources()
+        # Without a name of the agent's, a handoff may be another one with the same text.
         others = [] if handoff.id in self.writes else [self.rows[row_id] for row_id in self.generation]
         copied = {row.uid: row for row in others if row.handoff == "standalone" or row.of_compaction}
         pairs: list[Pair] = []
         for row in block:
             for message in self._known_messages(row):
-                pairs += [(row, self.rows[each]) for each in sources.get(message) or self.messages[message][-1:]]
+                pairs += [(row, self.rows[each]) for each in sources.get(message) or self.rows_of[message][-1:]]
             if row.uid in copied:
                 pairs.append((row, copied[row.uid]))
         return pairs
@@ -200,9 +199,9 @@ class _Reading:
             for row in slipped(generation, block, {source.id for _, source in pairs}):
                 self.rows[row.id] = replace(row, state="under")
         before = self._before(handoff, {source.id for _, source in pairs})
-        kept = dict.fromkeys(message for _, source in pairs for message in self.says.get(source.id, ()))
-        away = dict.fromkeys(message for each in before for message in self.says.get(each, ()) if message not in kept)
-        cut = [(copy, source) for copy, source in pairs if not copy.restated and shorter(copy, source)]
+        kept = self._messages_in(source.id for _, source in pairs)
+        away = [message for message in self._messages_in(before) if message not in kept]
+        cut = [source.id for copy, source in pairs if not copy.restated and shorter(copy, source)]
         ours = self.noted.ours.get(handoff.id)
         self.boundaries.append(
             Boundary(
@@ -210,19 +209,19 @@ class _Reading:
                 time=self.moments[handoff.id] if handoff.handoff == "standalone" else None,
                 block_ids=tuple(row.id for row in block),
                 before_ids=tuple(before),
-                cut_id=first_kept([each for each in pairs if each[0].id >= handoff.id], self.says, sorted(away)),
+                cut_id=first_kept([each for each in pairs if each[0].id >= handoff.id], self.messages_of, sorted(away)),
                 copies=tuple((copy.id, source.id) for copy, source in pairs),
                 summarised_ids=tuple(away),
-                kept_ids=tuple(kept),
-                shortened_ids=tuple(dict.fromkeys(each for _, source in cut for each in self.says.get(source.id, ()))),
+                kept_ids=kept,
+                shortened_ids=self._messages_in(cut),
                 run=ours.run if ours else None,
                 unsure=self.unsure and ours is None,
             )
         )
         self.unsure = False
+        self.block_of |= {row.id: handoff.id for row in block}
         self.generation, self.opened_by = [], len(block)
         self._append(block)
-        self.block_of |= {row.id: handoff.id for row in block}
 
     def _before(self, handoff: LightRow, copied: set[int]) -> list[int]:
         """The rows that a compaction found in context, given those that it copied; the recorded ones, where there is a
@@ -237,13 +236,13 @@ class _Reading:
         if ours and ours.before:
             return [row_id for row_id in sorted(ours.before) if row_id in self.rows]
         sources = self._sources()
-        context = [self.rows[row_id] for row_id in self._context()]
+        context = [self.rows[row_id] for row_id in self.generation]
         anew = {row.handoff_key for row in context if row.handoff == "standalone" and row.state == "under"}
         return [
             row.id
             for row in context
             if (row.state == "under" or (row.id in copied and row.handoff_key not in anew))
-            and (not self.says[row.id] or row.id in sources[self.says[row.id][0]])
+            and (not self.messages_of[row.id] or row.id in sources[self.messages_of[row.id][0]])
         ]
 
     # -- messages
@@ -251,23 +250,28 @@ class _Reading:
     def _append(self, rows: Iterable[LightRow]) -> None:
         """Add rows to the current generation: to the messages that they say they carry, or as new messages."""
         for row in rows:
+            if row.id in self.anew:
+                self.generation, self.opened_by = [], 0
             self.generation.append(row.id)
-            self.says[row.id] = said = self._said_by(row)
-            for message in said:
-                self.messages.setdefault(message, []).append(row.id)
-            if said and not (row.restated or row.of_compaction):
-                self.by_name[row.uid] = said[0]
-            if said and row.role == "user" and row.text and not row.scaffold:
-                self.asked[row.text] = row.id
+            self.messages_of[row.id] = messages = self._messages_of(row)
+            for message in messages:
+                self.rows_of.setdefault(message, []).append(row.id)
+            if messages and not (row.restated or row.of_compaction):
+                self.by_name[row.uid] = messages[0]
+            if messages and row.role == "user" and row.text and not row.scaffold:
+                self.requests[row.text] = row.id
+
+    def _messages_in(self, row_ids: Iterable[int]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(message for each in row_ids for message in self.messages_of.get(each, ())))
 
     def _known_messages(self, row: LightRow) -> tuple[int, ...]:
         """The messages so far that a row carries: by names, or as a repeated request."""
         named = [self.by_name[name] for name in (row.uid, *row.absorbed) if name in self.by_name]
-        if not named and row.restated and row.text in self.asked:
-            return self.says[self.asked[row.text]]
+        if not named and row.restated and row.text in self.requests:
+            return self.messages_of[self.requests[row.text]]
         return tuple(dict.fromkeys(named))
 
-    def _said_by(self, row: LightRow) -> tuple[int, ...]:
+    def _messages_of(self, row: LightRow) -> tuple[int, ...]:
         """The messages that a row carries, itself among them where its own is new."""
         messages = self._known_messages(row)
         if messages and (row.uid in self.by_name or row.handoff or row.restated or row.of_compaction):
@@ -281,16 +285,14 @@ class _Reading:
 
     def entry(self, message: int) -> HistoryEntry | None:
         """The message as it is shown; None where it was taken back."""
-        rows = [self.rows[row_id] for row_id in self.messages[message]]
-        last = self.block_of.get(rows[-1].id, rows[-1].id)
-        latest = [
-            row for row in reversed(rows) if self.block_of.get(row.id, row.id) == last
-        ]  # a block may have it twice
-        newest = next((row for row in reversed(rows) if row.state == "live"), latest[0])
-        newest = next((row for row in (newest, *latest) if row.state != "out"), newest)
+        rows = [self.rows[row_id] for row_id in self.rows_of[message]]
+        last = self.block_of.get(rows[-1].id)
+        latest = [row for row in rows if last and self.block_of.get(row.id) == last] or rows[-1:]  # perhaps twice
+        newest = max(latest, key=lambda row: (row.state != "out", row.id))
+        newest = next((row for row in reversed(rows) if row.state == "live"), newest)
         if newest.state == "out":
             return None
-        own = [row for row in rows if not (len(self.says[row.id]) > 1 or row.restated or row.of_compaction)]
+        own = [row for row in rows if not (len(self.messages_of[row.id]) > 1 or row.restated or row.of_compaction)]
         alone = [row for row in own if not row.absorbed]  # without merged words that exist nowhere else, too
         full = reduce(_fuller, alone or own or rows)
         return HistoryEntry(
@@ -316,33 +318,6 @@ def _fuller(row: LightRow, later: LightRow) -> LightRow:
     if without_image(later) is not later and words(row) == words(later):
         return row
     return later if goes_on and row.size < 0.9 * later.size else row
-
-
-def _with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int, int]) -> History:
-    """The History with the rows that were written again (row -> the first such row), each at its first one."""
-    repeats: dict[int, list[int]] = {}
-    for row_id, first in again.items():
-        repeats.setdefault(first, []).append(row_id)
-    live = {row.id for row in rows if row.state == "live" and row.id in again}
-
-    def with_repeats(ids: Iterable[int]) -> tuple[int, ...]:
-        return tuple(sorted(each for row_id in ids for each in (row_id, *repeats.get(row_id, ()))))
-
-    def extended(item: HistoryEntry | Boundary) -> HistoryEntry | Boundary:
-        if isinstance(item, Boundary):
-            return replace(item, before_ids=with_repeats(item.before_ids), block_ids=with_repeats(item.block_ids))
-        all_rows = with_repeats(item.rows)
-        return replace(item, rows=all_rows, twice=item.twice or not live.isdisjoint(all_rows))
-
-    items = tuple(map(extended, history.items))
-    boundaries_by_handoff = {item.handoff_id: item for item in items if isinstance(item, Boundary)}
-    more = {row_id: history.message_of[first] for row_id, first in again.items() if first in history.message_of}
-    return replace(
-        history,
-        items=items,
-        boundaries=tuple(boundaries_by_handoff[boundary.handoff_id] for boundary in history.boundaries),
-        message_of=history.message_of | more,
-    )
 
 
 def _ordered(entries: list[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from .records import LightRow
+from viewer.stores.hermes.records import LightRow
 
 
 class KnownUndone(NamedTuple):

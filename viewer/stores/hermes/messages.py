@@ -28,6 +28,7 @@ from compaction.handoff import (
 )
 from compaction.messages import RESULT_ROLES
 from viewer.stores.batches import chunks
+from viewer.stores.hermes.records import ASKED_CHARACTERS, END_CHARACTERS, LightRow, text_limit
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
 from viewer.stores.transcript import IndexedBoundary, Item
@@ -39,7 +40,6 @@ from .columns import marks, selection
 from .database import OpenStore
 from .known import KnownBlock, KnownUndone
 from .paths import chain
-from .records import ASKED_CHARACTERS, END_CHARACTERS, LightRow, text_limit
 
 START_BYTES = 600  # of a row's content, enough to distinguish messages and to see whether it may contain a handoff
 

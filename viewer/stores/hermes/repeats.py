@@ -11,10 +11,11 @@ messages. Copies that a compaction made do not count here.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from viewer import times
+from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import BOOKKEEPING_ROLES
 
 from .known import NOTHING_NOTED, Noted
@@ -52,6 +53,33 @@ def written_again(rows: Iterable[LightRow], noted: Noted = NOTHING_NOTED) -> dic
             seen_rows[row.time].append(row)
         before = row
     return again
+
+
+def with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int, int]) -> History:
+    """The History with the rows that were written again (row -> the first such row), each at its first one."""
+    repeats: dict[int, list[int]] = {}
+    for row_id, first in again.items():
+        repeats.setdefault(first, []).append(row_id)
+    live = {row.id for row in rows if row.state == "live" and row.id in again}
+
+    def extended_ids(ids: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted(each for row_id in ids for each in (row_id, *repeats.get(row_id, ()))))
+
+    def extended(item: HistoryEntry | Boundary) -> HistoryEntry | Boundary:
+        if isinstance(item, Boundary):
+            return replace(item, before_ids=extended_ids(item.before_ids), block_ids=extended_ids(item.block_ids))
+        all_rows = extended_ids(item.rows)
+        return replace(item, rows=all_rows, twice=item.twice or not live.isdisjoint(all_rows))
+
+    items = tuple(map(extended, history.items))
+    boundaries_by_handoff = {item.handoff_id: item for item in items if isinstance(item, Boundary)}
+    more = {row_id: history.message_of[first] for row_id, first in again.items() if first in history.message_of}
+    return replace(
+        history,
+        items=items,
+        boundaries=tuple(boundaries_by_handoff[boundary.handoff_id] for boundary in history.boundaries),
+        message_of=history.message_of | more,
+    )
 
 
 def is_near(row: LightRow, newest_time: float) -> bool:

@@ -52,7 +52,7 @@ class Contexts:
         """The blocks of those of these handoffs whose writes are known, by handoff."""
         at = [index for index, row in enumerate(self.rows) if row.id in openings]
         self.pending = [*self.rows[: min(at, default=0)]]
-        found: dict[int, Write] = {}
+        writes: dict[int, Write] = {}
         for index, end in pairwise([*at, len(self.rows)]):
             handoff, after = self.rows[index], self.rows[index + 1 : end]
             left = self._left_of_undone(handoff, after)
@@ -60,11 +60,16 @@ class Contexts:
             ids = {row.id for row in block}
             self.generation = [*self.generation, *(row for row in self.pending if row.id not in ids)]
             undone, unsure = (True, False) if left else self._was_undone(handoff, block, newest=end == len(self.rows))
-            if handoff.id in self.write_of and self.write_of[handoff.id] not in self.cut:
-                found[handoff.id] = Write(tuple(row.id for row in written), undone, unsure)
+            is_known = handoff.id in self.write_of and self.write_of[handoff.id] not in self.cut
+            if is_known and self._have_times(written):
+                writes[handoff.id] = Write(tuple(row.id for row in written), undone, unsure)
             self.generation = self.generation if undone else block
             self.pending = [row for row in after if row.id > block[-1].id]
-        return found
+        return writes
+
+    def _have_times(self, written: Sequence[LightRow]) -> bool:
+        """Whether these rows have times of their own: no write gives several rows the same, and an import does."""
+        return len(written) == 1 or len({self.moments[row.id] for row in written}) > 1
 
     def _left_of_undone(self, handoff: LightRow, after: Iterable[LightRow]) -> list[LightRow]:
         """The rows of a block that is known to have been undone, or the rest of one whose originals are deleted."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from viewer.stores.hermes.known import KnownBlock, Noted
@@ -24,7 +24,7 @@ from .contexts import Contexts, Write
 from .openings import one_a_write, openers
 from .placing import Past, runs
 
-_BESIDE = 3  # rows on each side of a name that must be named, too: by chance that is one in 64 for each
+_IN_A_ROW = 4  # rows with names like the agent's that follow each other: by chance that is one in 64 for each
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
 _AT_ONCE = 8e-6  # seconds in which nothing can be appended twice: rows in between were left out, or merged
 
@@ -54,8 +54,8 @@ def named(rows: Sequence[LightRow], noted: Noted) -> Named:
     """The rows with names. For `noted` blocks it is known where they end.
 
     Names from the agent are reliable. A file that grew into schema 31 has other names, of which one in 64 looks like
-    the agent's: where a neighbouring row has none of the agent's, it proves nothing, and such names only show which
-    rows share one.
+    the agent's: where fewer than four rows in a row have one, it proves nothing, and such names only show which rows
+    share one.
     """
     moments = {row.id: row.time for row in rows}
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
@@ -84,7 +84,8 @@ class _Read(NamedTuple):
 
 def _named(rows: Sequence[LightRow], moments: Mapping[int, float], noted: Noted, opening: Collection[int]) -> _Read:
     given = [row.named for row in rows]
-    sure = [all(given[max(0, at - _BESIDE) : at + _BESIDE + 1]) for at in range(len(given))]
+    runs_of_names = [(is_given, len([*run])) for is_given, run in groupby(given)]
+    sure = [each for is_given, n in runs_of_names for each in [is_given and n >= min(_IN_A_ROW, len(given))] * n]
     if all(sure):
         return _Read(list(rows), {}, set(), set())
     rows = [replace(row, named=False) if row.named and not sure[at] else row for at, row in enumerate(rows)]
