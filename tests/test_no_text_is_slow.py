@@ -66,7 +66,7 @@ from viewer.stores.pi.writer import PiWriter
 from viewer.stores.reader import Reader
 from viewer.stores.search.query import Query, parse
 from viewer.stores.sqlite.tables import Queries
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 from viewer.stores.trees.codec import EntrySource
 from viewer.stores.trees.kind import TreeStores
 from viewer.stores.trees.reader import TreeReader
@@ -119,7 +119,7 @@ def _planned(text: str) -> Plan:
 
 
 _FOREIGN = (
-    Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, Provider, HttpRequest,
+    Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, Boundary, ModelAccess, Provider, HttpRequest,
     QueryDict, dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader,
     HermesWriter, ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
     EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,

@@ -23,7 +23,6 @@ from viewer.history.models import Compaction, PackedHistory
 from viewer.history.records import recorded
 from viewer.runs import service
 from viewer.runs.planning import Options
-from viewer.stores import packing
 from viewer.stores.base import Store
 from viewer.stores.hermes import commit, history, messages
 from viewer.stores.hermes.database import store_version
@@ -67,7 +66,7 @@ def true(store: Store, session_id: str) -> TranscriptIndex:
     """As it is now, from all rows."""
     with open_store(store) as reader:
         rows = messages.light_rows(reader, session_id)
-        return packing.pack(history.build(rows, commit.blocks_of(recorded(reader, session_id))), rows)
+        return history.build(rows, commit.blocks_of(recorded(reader, session_id)))
 
 
 def without_counts(index: TranscriptIndex) -> TranscriptIndex:

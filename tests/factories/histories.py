@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from viewer.stores.hermes import commit
 from viewer.stores.hermes.database import OpenStore as Connected
 from viewer.stores.hermes.messages import read_history
-from viewer.stores.history_types import Boundary, History
 from viewer.stores.registry import Reader
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 if TYPE_CHECKING:
     from viewer.runs.models import Run
 
 
-def history_of(reader: Reader, session_id: str) -> History:
+def history_of(reader: Reader, session_id: str) -> TranscriptIndex:
     """All of it, read anew."""
     from viewer.history.records import recorded  # not before Django is set up
 
@@ -30,6 +30,6 @@ def receipt_of(run: Run) -> dict[str, Any]:
     return Compaction.objects.filter(run=run.pk).values_list("receipt", flat=True).first() or {}
 
 
-def boundary_of(history: History, handoff_id: int) -> Boundary:
+def boundary_of(history: TranscriptIndex, handoff_id: int) -> Boundary:
     """The boundary of this handoff."""
     return next(each for each in history.boundaries if each.handoff_id == handoff_id)

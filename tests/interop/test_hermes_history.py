@@ -16,13 +16,13 @@ from tests.agents.hermes.real import Hermes
 from viewer.stores.base import Store
 from viewer.stores.hermes import messages as hermes_messages
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
+from viewer.stores.transcript import TranscriptIndex
 
 SUMMARY = "## Goal\nFinish every step.\n\n## Completed Actions\n1. RAN the steps so far."
 
 
-def read(hermes: Hermes, database: Path, session_id: str) -> tuple[History, list[Said]]:
+def read(hermes: Hermes, database: Path, session_id: str) -> tuple[TranscriptIndex, list[Said]]:
     """Our History of a session and the messages it shows; what it calls in context is what Hermes has live."""
     with open_store(Store("hermes", f"sqlite:///{database}", "configured")) as reader:
         history = hermes_messages.read_history(reader, session_id)

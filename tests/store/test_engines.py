@@ -15,11 +15,11 @@ from tests.factories.stores import add_row, add_session, reader_of, small_talk
 from tests.slow import slow
 from viewer.stores.hermes import messages, undo
 from viewer.stores.hermes.reader import HermesReader
-from viewer.stores.history_types import History
 from viewer.stores.message import Handoff, HistoryMessage, message_of
+from viewer.stores.transcript import TranscriptIndex
 
 
-def history_of(path: Path) -> tuple[History, list[HistoryMessage | Handoff]]:
+def history_of(path: Path) -> tuple[TranscriptIndex, list[HistoryMessage | Handoff]]:
     with reader_of(path) as reader:
         history = messages.read_history(reader, "s1")
         return history, messages.history_messages(reader, history.items)

@@ -14,7 +14,7 @@ from viewer.stores.hermes.known import KnownUndone
 from viewer.stores.hermes.names.alignment import related
 from viewer.stores.hermes.records import LightRow
 from viewer.stores.hermes.undo import undoing_of_boundary
-from viewer.stores.history_types import Boundary, HistoryEntry
+from viewer.stores.transcript import Boundary, HistoryEntry
 
 
 def test_without_a_compaction_every_row_is_a_message() -> None:
@@ -55,9 +55,9 @@ def test_every_row_id_of_a_message_leads_to_it() -> None:
     agent.turns(10)
     block = agent.compact(2, 4)
     history = build(agent.rows)
-    assert history.message_of[block[0]] == 1
-    assert history.message_of[block[-1]] == 10
-    assert block[2] not in history.message_of  # the handoff is no message
+    assert history.message_of(block[0]) == 1
+    assert history.message_of(block[-1]) == 10
+    assert history.message_of(block[2]) is None  # the handoff is no message
 
 
 def test_three_compactions_chain_copies_of_copies() -> None:
@@ -269,7 +269,7 @@ def test_a_merged_carrier_is_the_handoff_and_a_copy_of_its_message(live_text: st
     assert history.boundaries[0].handoff_id == carrier
     assert (history.boundaries[0].messages_before, history.boundaries[0].messages_after) == (12, 6)
     assert history.boundaries[0].cut_id == 9
-    assert history.message_of[carrier] == 9
+    assert history.message_of(carrier) == 9
 
 
 def test_an_agent_that_compacts_from_memory_reaches_back_behind_the_last_boundary() -> None:
@@ -462,7 +462,8 @@ def test_each_message_once_in_order_whatever_was_compacted(
     history = build(agent.rows)
     shown = [text for text in texts(history, agent.rows) if text != "|"]
     assert shown == [f"message {number}" for number in range(said)]
-    assert {row_id for entry in history.entries for row_id in entry.rows} == set(history.message_of)
+    carrying = {row_id for row_id in history.ids if history.message_of(row_id) is not None}
+    assert {row_id for entry in history.entries for row_id in entry.rows} == carrying
     live_ids = {row.id for row in agent.live() if not row.handoff}
     assert {entry.newest_id for entry in history.entries if entry.state == "live"} == live_ids
 

@@ -16,7 +16,7 @@ from tests.agents.hermes.in_memory import HermesInMemory
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.records import LightRow
-from viewer.stores.history_types import History
+from viewer.stores.transcript import TranscriptIndex
 
 
 class Site(HermesInMemory):
@@ -75,10 +75,10 @@ class Site(HermesInMemory):
         self.undo([block.handoff_id, *block.copies], before - gone)
         self.known = [replace(each, undone=each.undone or each is block) for each in self.known]
 
-    def history(self) -> History:
+    def history(self) -> TranscriptIndex:
         return build(self.rows, self.known)
 
-    def wrong(self, history: History) -> str:
+    def wrong(self, history: TranscriptIndex) -> str:
         """What History gets wrong, "" for nothing: each message once, where it was said, by its own rows, its state."""
         live = {self.said[row.id] for row in self.live() if row.id in self.said}
         truth = [(each, "live" if each in live else "under") for each in sorted({*self.said.values()} - self.back)]
@@ -213,7 +213,9 @@ def test_rows_deleted_on_one_side_of_the_map_hide_no_message(gone: str) -> None:
     site.rows = [row for row in site.rows if row.id not in ids]
     history = site.history()
     assert [boundary.run for boundary in history.boundaries] == [1]
-    assert {row.id for row in site.live() if not row.handoff} <= set(history.message_of)
+    assert {row.id for row in site.live() if not row.handoff} <= {
+        row for row in history.ids if history.message_of(row) is not None
+    }
 
 
 def test_of_two_runs_that_claim_one_handoff_the_newer_is_believed() -> None:

@@ -19,9 +19,9 @@ from viewer.stores.hermes import envelopes, messages, undo
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
 from viewer.stores.hermes.records import LightRow
-from viewer.stores.history_types import History
 from viewer.stores.message import State
-from viewer.stores.packing import extended, pack
+from viewer.stores.packing import extended
+from viewer.stores.transcript import TranscriptIndex
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"
 
@@ -69,7 +69,7 @@ class Script:
     def restate(self, text: str, **more: Any) -> int:
         return self.row("user", text, restated=True, scaffold=True, **more)
 
-    def history(self) -> History:
+    def history(self) -> TranscriptIndex:
         return build(self.rows)
 
     def shown(self) -> list[str]:
@@ -138,10 +138,8 @@ def test_two_messages_merged_into_one_row_are_two_messages() -> None:
         ((4, 8), 8, 4),
         ((5, 8), 8, 5),
     ]
-    assert history.message_of[8] == 4 and history.boundaries[0].kept_ids == (4, 5, 6)
+    assert history.message_of(8) == 4 and history.boundaries[0].kept_ids == (4, 5, 6)
     assert script.undo().originals == {1: None, 2: None, 3: None, 4: 8, 5: 8, 6: 9}
-    index = pack(history, script.rows)
-    assert index.entries == history.entries and index.message_of(8) == 4
     script.rows[7] = replace(script.rows[7], state="out")
     assert script.shown() == ["hello", "hi", "first", "|", "both"], "taken back, both of them"
 
@@ -371,7 +369,7 @@ def test_messages_kept_from_inside_what_was_summarised(named: bool, head: int, p
 def test_an_index_is_not_extended_by_rows_that_carry_older_messages() -> None:
     script = Script()
     script.talk("a", "b", "c")
-    index = pack(script.history(), script.rows)
+    index = script.history()
     plain = LightRow(id=9, role="user", state="live", time=9e9, text="d", uid=name("d"), named=True)
     assert extended(index, [plain]) is not None
     assert extended(index, [replace(plain, absorbed=(name("c"),))]) is None

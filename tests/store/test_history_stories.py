@@ -24,8 +24,8 @@ from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undo import check_undo, undoing_of_boundary
-from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
+from viewer.stores.transcript import TranscriptIndex
 
 RECORDED = sorted((Path(__file__).parents[1] / "data" / "stories").glob("*.json"))
 SESSION = "story"
@@ -62,7 +62,7 @@ def rows(tmp_path: Path) -> list[Row]:
     return [row_of({**row, "content": decode_content(row["content"])}) for row in stored]
 
 
-def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]:
+def history_of(store: Store, story: dict[str, Any]) -> tuple[TranscriptIndex, list[Row]]:
     """The History, and the messages it shows."""
     made = [each["known"] for each in story["compactions"] if each["known"]]
     known = [KnownBlock(**each | {"copies": {int(a): b for a, b in each["copies"].items()}}) for each in made]

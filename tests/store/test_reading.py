@@ -18,24 +18,22 @@ from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.hermes import messages, paths, presence
 from viewer.stores.hermes.change_tokens import read_marks
 from viewer.stores.hermes.codec import JSON_MARK
-from viewer.stores.hermes.messages import light_rows
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.history_types import History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage
-from viewer.stores.transcript import Item, TranscriptIndex
+from viewer.stores.transcript import HistoryEntry, Item, TranscriptIndex
 
 CARRIER_92, CARRIER_98 = "20260806_083000_00005c", "20260806_070640_000062"
 Copies = Callable[[int], Path]
 
 
-def history_of(path: Path, session_id: str) -> History:
+def history_of(path: Path, session_id: str) -> TranscriptIndex:
     with reader_of(path) as reader:
         return messages.read_history(reader, session_id)
 
 
 def index_of(path: Path, session_id: str) -> TranscriptIndex:
     with reader_of(path) as reader:
-        return packing.pack(messages.read_history(reader, session_id), light_rows(reader, session_id))
+        return messages.read_history(reader, session_id)
 
 
 def said(items: Iterable[Item]) -> list[int]:
@@ -95,7 +93,9 @@ def test_the_live_messages_of_history_are_the_live_context(copies: Copies, versi
     with reader_of(copies(version)) as reader:
         history = messages.read_history(reader, WEEK_29)
         live = [row.id for row in messages.live_context(reader, WEEK_29)]
-    standalone = {b.handoff_id for b in history.boundaries} - set(history.message_of)
+    standalone = {b.handoff_id for b in history.boundaries} - {
+        row for row in history.ids if history.message_of(row) is not None
+    }
     assert {e.newest_id for e in history.entries if e.state == "live"} == set(live) - standalone
 
 
@@ -188,7 +188,7 @@ def test_a_window_around_an_unknown_row_is_refused(small_hermes_copy: Copies) ->
 
 
 def test_the_window_of_an_empty_history_is_empty() -> None:
-    window = packing.pack(History((), (), {}), []).window()
+    window = packing.pack(packing.HistoryParts((), (), {}, settled=False), []).window()
     assert (window.items, window.earlier, window.later, window.first) == ((), 0, 0, None)
 
 

@@ -671,7 +671,9 @@ def test_each_message_of_a_real_store_is_found_once(
             if hit.kind == "summary":
                 assert hit.id in {boundary.handoff_id for boundary in history.boundaries}
             else:
-                carried[newest, history.message_of[hit.id]] += 1
+                message = history.message_of(hit.id)
+                assert message is not None
+                carried[newest, message] += 1
     assert set(carried.values()) <= {1}
 
 

@@ -15,12 +15,8 @@ from viewer.stores.conversation import MessageRow
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.records import LightRow
-from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
-
-FACTS = ("handoff_id", "time", "cut_id", "run", "block_ids", "before_ids", "copies", "summarised_ids", "kept_ids")
-NUMBERS = ("shortened_ids", "inherited", "summarised", "kept", "shortened")
+from viewer.stores.packing import VERSION, HistoryParts, extended, from_bytes, pack, to_bytes, with_counts_of
+from viewer.stores.transcript import HistoryEntry, TranscriptIndex
 
 Step = Callable[[HermesInMemory], object]
 
@@ -62,45 +58,39 @@ def told(taken: list[Step]) -> list[LightRow]:
     return agent.rows
 
 
-def assert_alike(index: TranscriptIndex, history: History) -> None:
-    items = index.stretch(0, index.messages).items
-    assert len(items) == len(history.items)
-    for packed, plain in zip(items, history.items, strict=True):
-        if isinstance(plain, HistoryEntry):
-            assert packed == plain
-        else:
-            assert_same_boundary(packed, plain)
-    assert index.entries == history.entries
-    assert {row_id: index.message_of(row_id) for row_id in index.ids if index.message_of(row_id)} == (
-        history.message_of
-    )
-    assert len(index.compactions) == len(history.compactions)
-    assert [cut.handoff_id for cut in index.boundaries] == [boundary.handoff_id for boundary in history.boundaries]
-
-
-def assert_same_boundary(packed: HistoryEntry | IndexedBoundary, plain: Boundary) -> None:
-    assert isinstance(packed, IndexedBoundary)
-    for name in (*FACTS, *NUMBERS):
-        assert getattr(packed, name) == getattr(plain, name), name
+@given(steps)
+def test_it_is_the_same_from_its_bytes(taken: list[Step]) -> None:
+    rows = told(taken)
+    index = build(rows)
+    again = from_bytes(to_bytes(index))
+    assert again == index and again.items == index.items
+    assert index.in_context == sum(entry.state == "live" for entry in index.entries)
+    assert list(index.live_ids) == [row.id for row in rows if row.state == "live"]
 
 
 @given(steps)
-def test_it_says_what_history_says(taken: list[Step]) -> None:
-    rows = told(taken)
-    history = build(rows)
-    index = pack(history, rows)
-    assert_alike(index, history)
-    again = from_bytes(to_bytes(index))
-    assert again == index
-    assert index.in_context == sum(entry.state == "live" for entry in history.entries)
-    assert list(index.live_ids) == [row.id for row in rows if row.state == "live"]
+def test_each_row_of_a_message_and_each_place_lead_to_it(taken: list[Step]) -> None:
+    index = build(told(taken))
+    assert [item for item in index.items if isinstance(item, HistoryEntry)] == [*index.entries]
+    assert [entry.id for entry in index.entries] == sorted({entry.id for entry in index.entries})
+    for place, entry in enumerate(index.entries):
+        assert index.place_of(entry.id) == place and index.message_of(entry.newest_id) is not None
+        assert all(index.message_of(row_id) in (entry.id, *_others(index, row_id)) for row_id in entry.rows)
+    for boundary in index.boundaries:
+        cut = boundary.handoff_id if boundary.cut_id is None else boundary.cut_id
+        assert boundary.place == sum(entry.id < cut for entry in index.entries)
+
+
+def _others(index: TranscriptIndex, row_id: int) -> list[int]:
+    """The messages that a row carries: several, where they were merged into it."""
+    return [entry.id for entry in index.entries if row_id in entry.rows]
 
 
 def test_messages_that_nothing_links_to_are_history_and_neither_in_context_nor_summarised() -> None:
     states: list[Literal["live", "lost"]] = ["lost", "lost", "live", "lost"]
     entries = tuple(HistoryEntry(at, (at,), at, at, state, shortened=False) for at, state in enumerate(states))
     rows = [MessageRow(at, "user", state, 1.0, 4) for at, state in enumerate(states)]
-    index = pack(History(entries, (), {at: at for at in range(4)}), rows)
+    index = pack(HistoryParts(entries, (), {at: at for at in range(4)}, settled=False), rows)
     assert from_bytes(to_bytes(index)) == index and index.entries == entries
     assert (index.messages, index.in_context, index.unlinked, list(index.live_ids)) == (4, 1, 3, [2])
 
@@ -143,12 +133,12 @@ def test_extending_is_making_it_anew(
 ) -> None:
     """Twice, because what is open after the first rows may be settled, or not, after the second."""
     rows = told(taken)
-    index: TranscriptIndex | None = pack(build(rows), rows)
+    index: TranscriptIndex | None = build(rows)
     for new in (first, second):
         more = written(rows, new)
         index = extended(index, more) if index is not None else None
         rows = [*rows, *more]
-        made = pack(build(rows), rows)
+        made = build(rows)
         assert index is None or index == made
         index = made
 
@@ -161,10 +151,10 @@ def test_what_is_said_extends_it(compactions: int) -> None:
     for _ in range(compactions):
         agent.compact(2, 4)
         agent.turns(6, f"after {len(agent.rows)}")
-    index = pack(build(agent.rows), agent.rows)
+    index = build(agent.rows)
     known = len(agent.rows)
     agent.turns(3, "new")
-    assert extended(index, agent.rows[known:]) == pack(build(agent.rows), agent.rows)
+    assert extended(index, agent.rows[known:]) == build(agent.rows)
 
 
 def test_our_own_compaction_leaves_nothing_open() -> None:
@@ -176,9 +166,9 @@ def test_our_own_compaction_leaves_nothing_open() -> None:
     kept = [*before[:2], *before[-4:]]
     copies = dict(zip([row_id for row_id in block if row_id != handoff.id], kept, strict=True))
     ours = [KnownBlock(7, handoff.id, handoff.handoff_key, copies, undone=False)]
-    index, known = pack(build(agent.rows, ours), agent.rows), len(agent.rows)
+    index, known = build(agent.rows, ours), len(agent.rows)
     agent.turns(3, "new")
-    assert extended(index, agent.rows[known:]) == pack(build(agent.rows, ours), agent.rows)
+    assert extended(index, agent.rows[known:]) == build(agent.rows, ours)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +186,7 @@ def test_our_own_compaction_leaves_nothing_open() -> None:
 def test_what_may_be_more_than_a_message_does_not_extend_it(change: dict[str, object]) -> None:
     agent = HermesInMemory()
     agent.turns(6)
-    index = pack(build(agent.rows), agent.rows)
+    index = build(agent.rows)
     row = agent.say("user", "new")
     assert extended(index, [row]) is not None
     assert extended(index, [replace(row, **change)]) is None  # type: ignore[arg-type]
@@ -206,11 +196,11 @@ def test_what_may_be_more_than_a_message_does_not_extend_it(change: dict[str, ob
 def test_counts_go_with_rows_whose_text_has_the_size_it_had() -> None:
     agent = HermesInMemory()
     agent.turns(6)
-    counted = pack(build(agent.rows), agent.rows).counted({row.id: row.id * 10 for row in agent.rows})
+    counted = build(agent.rows).counted({row.id: row.id * 10 for row in agent.rows})
     assert (counted.tokens_live, counted.context.about) == (210, False)
     agent.rows[2] = agent.say("user", "another text")
     agent.rows = [*agent.rows[:2], *agent.rows[3:6]]
-    made = with_counts_of(pack(build(agent.rows), agent.rows), counted)
+    made = with_counts_of(build(agent.rows), counted)
     assert [made.tokens_of(row_id) for row_id in (1, 2, 4)] == [10, 20, 40]
     assert made.tokens_of(3) is None
     assert list(counted.uncounted()) == []
@@ -220,7 +210,7 @@ def test_what_is_not_counted_is_estimated_and_said_to_be() -> None:
     agent = HermesInMemory()
     for _ in range(40):
         agent.say("user", "x" * 100)
-    index = pack(build(agent.rows), agent.rows)
+    index = build(agent.rows)
     assert index.tokens_live is None
     half = index.counted(dict.fromkeys(range(1, 31), 50))
     assert half.context.about
@@ -232,7 +222,7 @@ def test_octets_that_cannot_be_read_are_none() -> None:
     agent = HermesInMemory()
     agent.turns(30)
     agent.compact(2, 4)
-    octets = to_bytes(pack(build(agent.rows), agent.rows))
+    octets = to_bytes(build(agent.rows))
     for at in range(0, len(octets), 7):
         damaged = bytearray(octets)
         damaged[at] ^= 0x55

@@ -35,7 +35,7 @@ from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreError
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 from viewer.web import own_database
 from viewer.web.own_database import OwnDatabaseUnavailable
 from viewer.workspaces.paths import normal
@@ -88,7 +88,7 @@ def _forget_another_files(run: Run) -> None:
     audits.filter(gone, handoff_id=run.handoff_id or 0).delete()
 
 
-def _arm_seen(reader: Reader, session: Session, boundary: IndexedBoundary) -> Audit:
+def _arm_seen(reader: Reader, session: Session, boundary: Boundary) -> Audit:
     """Arm the audit of a boundary that has none: the agent's own, or ours if its worker died too early."""
     run = Run.objects.filter(pk=boundary.run or 0).first()
     return _arm(

@@ -23,7 +23,7 @@ from viewer.stores.clean_text import clean, line
 from viewer.stores.errors import StoreError, StoreUnavailable
 from viewer.stores.message import BOOKKEEPING_ROLES, StoredMessage, parted
 from viewer.stores.registry import get_store, identity, open_store
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
+from viewer.stores.transcript import Boundary, TranscriptIndex, Weight
 
 from . import page, words
 from .facts import about_secrets, clock
@@ -79,7 +79,7 @@ class Comparison:
     store: Store
     session: Session
     index: TranscriptIndex
-    boundary: IndexedBoundary
+    boundary: Boundary
     rows: Sequence[ComparedRow]
     tokens: tuple[Weight, Weight]
     file: tuple[int, int]
@@ -205,7 +205,7 @@ def messages_of(row: StoredMessage, part: SentPart) -> Iterator[ExportedMessage]
     )
 
 
-def unknown(boundary: IndexedBoundary) -> list[str]:
+def unknown(boundary: Boundary) -> list[str]:
     """What is not known about the context before, as sentences."""
     return [INHERITED] if boundary.inherited else [UNSURE] if boundary.unsure else []
 

@@ -21,7 +21,7 @@ from viewer.stores.clean_text import clean, line
 from viewer.stores.errors import NotFound
 from viewer.stores.message import parted
 from viewer.stores.registry import Reader, agent_of
-from viewer.stores.transcript import IndexedBoundary, Weight
+from viewer.stores.transcript import Boundary, Weight
 
 from . import page
 from .style import STYLE
@@ -102,7 +102,7 @@ def _side(name: str, weight: Weight, most: int) -> str:
     )
 
 
-def _kept(boundary: IndexedBoundary) -> str:
+def _kept(boundary: Boundary) -> str:
     total = formats.counted(boundary.kept + boundary.summarised, "message")
     shorter = f", {boundary.shortened:,} of them with shorter tool output" if boundary.shortened else ""
     gone = f"; {boundary.summarised:,} became a summary" if boundary.summarised else ""
@@ -112,7 +112,7 @@ def _kept(boundary: IndexedBoundary) -> str:
     return f"{boundary.kept:,} of {total} kept{shorter}{gone}.{ending}"
 
 
-def _made_by(store: Store, boundary: IndexedBoundary, choices: Choices) -> str:
+def _made_by(store: Store, boundary: Boundary, choices: Choices) -> str:
     run = Run.objects.filter(pk=boundary.run).first() if boundary.run else None
     if run is None:
         return "Compacted with Palimpsest." if boundary.run else f"Compacted by {agent_of(store).name}."
@@ -123,7 +123,7 @@ def _made_by(store: Store, boundary: IndexedBoundary, choices: Choices) -> str:
     return f"Compacted with Palimpsest. Nothing was deleted.{by}"
 
 
-def _summary(reader: Reader, session_id: str, boundary: IndexedBoundary) -> str:
+def _summary(reader: Reader, session_id: str, boundary: Boundary) -> str:
     """The beginning of the summary, redacted before it is cut."""
     row = reader.messages(session_id, [boundary.handoff_id]).get(boundary.handoff_id)
     text = redact_shown(without_rules(parted(row).summary)).strip() if row is not None else ""

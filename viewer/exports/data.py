@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from viewer.stores.clean_text import sanitized
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from .facts import ExportFacts, moment
 from .source import ExportedMessage, ExportOutcome, ExportPlan
@@ -86,7 +86,7 @@ def _message(message: ExportedMessage) -> dict[str, Any]:
     return value | ({"extra": row.extra} if row.extra else {})
 
 
-def _boundary(boundary: IndexedBoundary) -> dict[str, Any]:
+def _boundary(boundary: Boundary) -> dict[str, Any]:
     return {
         "handoff_id": boundary.handoff_id, "at": _time(boundary.time) if boundary.time else None,
         "by": "palimpsest" if boundary.run else "agent", "run": boundary.run, "inherited": boundary.inherited,

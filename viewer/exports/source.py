@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from compaction import redaction
 from compaction.handoff import rules_in, without_rules
@@ -22,7 +22,7 @@ from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreError, StoreUnavailable
 from viewer.stores.message import HistoryMessage, StoredMessage, Withheld, parted
 from viewer.stores.registry import Reader, get_store, identity, open_store
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 View = Literal["history", "live", "raw"]
 ROWS, WINDOW_BYTES = 100, 1_000_000  # of one window, which has one row at least
@@ -46,7 +46,7 @@ class ExportedMessage:
     summary: str = ""
     rules: str = ""
     directive: str = ""
-    boundary: IndexedBoundary | None = None
+    boundary: Boundary | None = None
     by: str = ""
 
 
@@ -181,9 +181,8 @@ def _of_history(
             row = replace(item.row, content=item.content, state=entry.state, extra={})
             yield ExportedMessage(entry.id, row, entry.rows, shortened=entry.shortened)
         else:
-            boundary = cast(IndexedBoundary, item.boundary)
-            by = compaction_list.by(planned.store, boundary.run)
-            yield replace(handoff_message(item.row, item.summary, item.directive), boundary=boundary, by=by)
+            by = compaction_list.by(planned.store, item.boundary.run)
+            yield replace(handoff_message(item.row, item.summary, item.directive), boundary=item.boundary, by=by)
 
 
 def _of_rows(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from compaction import messages as engine
 from viewer.rendering.texts import CUT_OFF, STATES, role_label, was_cut_off
 from viewer.stores.clean_text import line
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from .facts import clock
 from .source import ExportedMessage
@@ -47,7 +47,7 @@ def of_boundary(message: ExportedMessage) -> Iterator[str]:
         yield numbers_of(message.boundary)
 
 
-def numbers_of(boundary: IndexedBoundary) -> str:
+def numbers_of(boundary: Boundary) -> str:
     """Messages before and after, summarised away and kept; if none left the context, how many were shortened."""
     shortened = f", {boundary.shortened:,} of them shortened" if boundary.shortened else ""
     if boundary.shortens:

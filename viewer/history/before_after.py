@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from viewer.stores.message import Parted, parted
 from viewer.stores.registry import Reader
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 from .aligning import AlignedRow, align
 
@@ -48,7 +48,7 @@ class ComparedRow:
         return self.left == self.right != ""
 
 
-def compare(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> list[ComparedRow]:
+def compare(reader: Reader, session_id: str, index: TranscriptIndex, boundary: Boundary) -> list[ComparedRow]:
     """All rows of a boundary. Reads only the rows of its own handoff and of earlier ones that were in context."""
     before, after = boundary.before_ids, boundary.block_ids
     handoffs = {each.handoff_id for each in index.boundaries} & {*before, *after}
@@ -60,7 +60,7 @@ def compare(reader: Reader, session_id: str, index: TranscriptIndex, boundary: I
     return list(_compared(align(left, right, source_of), index, boundary))
 
 
-def _is_head(row_id: int, index: TranscriptIndex, boundary: IndexedBoundary) -> bool:
+def _is_head(row_id: int, index: TranscriptIndex, boundary: Boundary) -> bool:
     """Whether a row's message is older than those that were summarised."""
     position = index.place_of(row_id)
     first = index.place_of(boundary.summarised_ids[0]) if boundary.summarised else None
@@ -81,7 +81,7 @@ def _parts(ids: Sequence[int], split: Mapping[int, list[SentPart]]) -> Iterator[
 
 
 def _sources(
-    left: Sequence[SentPart], right: Sequence[SentPart], boundary: IndexedBoundary
+    left: Sequence[SentPart], right: Sequence[SentPart], boundary: Boundary
 ) -> Iterator[tuple[SentPart, SentPart]]:
     """For each part on the right, the part that it continues: the row it was copied from, or the same row. A summary
     continues an earlier one, unless it belongs to the boundary itself.
@@ -99,7 +99,7 @@ def _sources(
 
 
 def _compared(
-    rows: Sequence[AlignedRow[SentPart]], index: TranscriptIndex, boundary: IndexedBoundary
+    rows: Sequence[AlignedRow[SentPart]], index: TranscriptIndex, boundary: Boundary
 ) -> Iterator[ComparedRow]:
     kept, shortened = set(boundary.kept_ids), set(boundary.shortened_ids)
 

@@ -11,7 +11,7 @@ from viewer.stores.base import Session
 from viewer.stores.changes import Json, UndoPlan
 from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 from . import index_cache, records
 from .models import Compaction
@@ -22,7 +22,7 @@ _refusals: LRUCache[tuple[str, str, str, int], tuple[index_cache.IndexBasis, str
 _lock = Lock()
 
 
-def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: TranscriptIndex) -> Json | IndexedBoundary:
+def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: TranscriptIndex) -> Json | Boundary:
     """What is needed to undo a compaction: the receipt of our commit, or for an agent's the boundary in the index.
 
     Raises NotFound, or AlreadyUndone.

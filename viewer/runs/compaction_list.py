@@ -14,7 +14,7 @@ from viewer.history.index_cache import AllRuns
 from viewer.stores.base import Session, Store
 from viewer.stores.message import Handoff, ReportedCompaction
 from viewer.stores.registry import Reader, agent_of
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
+from viewer.stores.transcript import Boundary, TranscriptIndex, Weight
 
 from .models import Run
 
@@ -61,7 +61,7 @@ class CompactionView(Numbers):
     reported: ReportedCompaction | None
 
 
-def weights(history: TranscriptIndex, boundaries: Iterable[IndexedBoundary]) -> dict[int, tuple[Weight, Weight]]:
+def weights(history: TranscriptIndex, boundaries: Iterable[Boundary]) -> dict[int, tuple[Weight, Weight]]:
     """Tokens in context before and after each compaction, by its handoff. For this site's compactions the run's own
     count is used: it is exact even while the session's new rows are not counted yet.
     """

@@ -16,7 +16,7 @@ from compaction.loss.records import MATTERS, SERIOUS, Anchor
 from compaction.loss.report import survival_of
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 from .models import Run
 from .plain import plain
@@ -84,7 +84,7 @@ def report_data(survival: Survival, name: Callable[[int], int | None], most: int
     }
 
 
-def losses(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> dict[str, Any]:
+def losses(reader: Reader, session_id: str, index: TranscriptIndex, boundary: Boundary) -> dict[str, Any]:
     """Which details that a compaction removed from the context are still there, in the form of `report_data`; what
     later messages use is marked.
 
@@ -98,12 +98,12 @@ def losses(reader: Reader, session_id: str, index: TranscriptIndex, boundary: In
     return _with_later(reader, session_id, index, boundary, _compared(reader, session_id, index, boundary))
 
 
-def _boundary_key(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> Hashable:
+def _boundary_key(reader: Reader, session_id: str, index: TranscriptIndex, boundary: Boundary) -> Hashable:
     return reader.store, session_id, boundary.handoff_id, tuple(boundary.before), tuple(boundary.block), len(index.ids)
 
 
 @cached(LRUCache(RECENT), key=_boundary_key, lock=Lock())
-def _compared(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> dict[str, Any]:
+def _compared(reader: Reader, session_id: str, index: TranscriptIndex, boundary: Boundary) -> dict[str, Any]:
     """The report, from the rows before and after."""
     rows = reader.messages(session_id, [*boundary.before_ids, *boundary.block_ids])
     before = [rows[row_id] for row_id in boundary.before_ids if row_id in rows]
@@ -116,7 +116,7 @@ def _compared(reader: Reader, session_id: str, index: TranscriptIndex, boundary:
 
 
 def _with_later(
-    reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary, report: dict[str, Any]
+    reader: Reader, session_id: str, index: TranscriptIndex, boundary: Boundary, report: dict[str, Any]
 ) -> dict[str, Any]:
     """The report with what messages after the compaction use marked "used" and ranked, if they come before the next."""
     lost = report["lost"]
@@ -150,7 +150,7 @@ def _used(
     return frozenset(used_later(texts, remaining, later))
 
 
-def _later_ids(index: TranscriptIndex, boundary: IndexedBoundary) -> list[int]:
+def _later_ids(index: TranscriptIndex, boundary: Boundary) -> list[int]:
     """The rows that came into context between a compaction and the next one."""
     later = (each for each in index.boundaries if each.place > boundary.place and not each.inherited)
     following = min(later, key=lambda each: each.place, default=None)
@@ -216,7 +216,7 @@ def lost_of(counts: Mapping[str, Sequence[int]]) -> tuple[int, int]:
     return sum(total - still for still, total in counts.values()), sum(total for _, total in counts.values())
 
 
-def _gone(index: TranscriptIndex, boundary: IndexedBoundary) -> list[int]:
+def _gone(index: TranscriptIndex, boundary: Boundary) -> list[int]:
     """The rows in context before that are not copied unchanged."""
     shortened = set(boundary.shortened_ids)
     carried = {source for _, source in boundary.copies if index.message_of(source) not in shortened}

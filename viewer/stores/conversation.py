@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from .history_types import Boundary, History, HistoryEntry
 from .message import BOOKKEEPING_ROLES, State, StoredMessage
-from .packing import extended, pack
+from .packing import BoundaryIds, HistoryParts, extended, pack
 from .recorded import Recorded
 from .search.pages import SearchableMessage, SearchableText
 from .search.passages import words_of
-from .transcript import SENT, TranscriptIndex
+from .transcript import SENT, HistoryEntry, TranscriptIndex
 
 PORTION = 1_000_000  # characters of text that are returned at once
 
@@ -101,14 +100,12 @@ def index_of(conversation: Conversation, recorded: Recorded) -> TranscriptIndex:
     carried = (_entry(conversation, [each, *copies.get(each, ())], further) for each in messages)
     entries = [entry for entry in carried if entry is not None]
     runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
-    boundaries = tuple(
-        _boundary(each, originals, handoffs, runs.get(each.handoff)) for each in conversation.compactions
-    )
+    boundaries = [_boundary(each, originals, handoffs, runs.get(each.handoff)) for each in conversation.compactions]
     message_of = {row: entry.id for entry in entries for row in entry.rows}
-    history = History(_in_order(entries, boundaries), boundaries, message_of, settled=True)
+    parts = HistoryParts(entries, boundaries, message_of, settled=True)
     rows = [_row(conversation, each) for each in conversation.ids]
     rows += [_further_row(conversation, row, each) for row, each in conversation.further_lines.items()]
-    return _in_sent_order(pack(history, sorted(rows, key=lambda row: row.id)), conversation.live)
+    return _in_sent_order(pack(parts, sorted(rows, key=lambda row: row.id)), conversation.live)
 
 
 def extended_index(conversation: Conversation, index: TranscriptIndex) -> TranscriptIndex | None:
@@ -170,14 +167,14 @@ def _entry(
 
 def _boundary(
     compaction: ConversationCompaction, originals: Mapping[int, int], handoffs: set[int], run: int | None
-) -> Boundary:
+) -> BoundaryIds:
     """`originals` maps each shortened copy to its message; `handoffs` are all of the session."""
     before, after = set(compaction.before), compaction.after
     new = {each: originals[each] for each in after if each in originals and each not in before}
     gone = dict.fromkeys(originals.get(each, each) for each in compaction.before if each not in handoffs)
     kept = dict.fromkeys(originals.get(each, each) for each in after if each not in handoffs)
     tail = after[after.index(compaction.handoff) + 1 :] if compaction.handoff in after else after
-    return Boundary(
+    return BoundaryIds(
         handoff_id=compaction.handoff,
         time=compaction.time or None,
         block_ids=after,
@@ -189,13 +186,6 @@ def _boundary(
         shortened_ids=tuple(new.values()),
         run=run,
     )
-
-
-def _in_order(entries: Sequence[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:
-    """The entries, with each boundary directly before the first message that its tail kept, or where it was written."""
-    places = [(each.handoff_id if each.cut_id is None else each.cut_id, 0, at) for at, each in enumerate(boundaries)]
-    order = sorted([*places, *((entry.id, 1, at) for at, entry in enumerate(entries))])
-    return tuple(boundaries[at] if kind == 0 else entries[at] for _, kind, at in order)
 
 
 def _in_sent_order(index: TranscriptIndex, live: Sequence[int]) -> TranscriptIndex:

@@ -12,8 +12,7 @@ from compaction.handoff import Part
 from compaction.tokens import Counter
 
 from .envelopes import Envelopes, Split, split
-from .history_types import Boundary, HistoryEntry
-from .transcript import IndexedBoundary
+from .transcript import Boundary, HistoryEntry
 
 BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
 
@@ -169,7 +168,7 @@ class Handoff:
     `reported` what the agent recorded, None for nothing.
     """
 
-    boundary: Boundary | IndexedBoundary
+    boundary: Boundary
     row: StoredMessage
     summary: str
     directive: str

@@ -1,20 +1,20 @@
-"""Making indexes: from a History, from an index and appended rows, and from stored bytes."""
+"""Making indexes: from messages and boundaries, from an index and appended rows, and from stored bytes."""
 
 from __future__ import annotations
 
 import json
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
 from compaction import messages as engine
 from viewer.stores.message import BOOKKEEPING_ROLES, State
 
-from .history_types import Boundary, History, HistoryEntry
 from .transcript import (
     ANSWER,
     AWAY,
@@ -29,7 +29,8 @@ from .transcript import (
     TWICE,
     UNDER,
     UNLINKED,
-    IndexedBoundary,
+    Boundary,
+    HistoryEntry,
     SeveralSources,
     TranscriptIndex,
 )
@@ -61,15 +62,46 @@ class IndexRow(Protocol):
         """Whether it adds one message to History, and changes nothing else, when it is appended."""
 
 
-def pack(history: History, rows: Sequence[IndexRow]) -> TranscriptIndex:
-    """What `history.build` says of these rows, as an index with nothing counted."""
+class BoundaryIds(NamedTuple):
+    """A `Boundary` before it has a place in an index."""
+
+    handoff_id: int
+    time: float | None
+    block_ids: tuple[int, ...]
+    before_ids: tuple[int, ...]
+    cut_id: int | None
+    copies: tuple[tuple[int, int], ...]  # (copy row, row it was copied from) within the generation before
+    summarised_ids: tuple[int, ...]
+    kept_ids: tuple[int, ...]
+    shortened_ids: tuple[int, ...]
+    run: int | None = None
+    unsure: bool = False
+
+
+class HistoryParts(NamedTuple):
+    """What an index is made of: messages, each once, and boundaries, oldest first. `message_of` has the message of
+    every shown row.
+
+    `settled` says that an appended live row, later than all others and without a handoff, is certainly a new message:
+    there is no unfinished compaction of which it might be a copy.
+    """
+
+    messages: Sequence[HistoryEntry]
+    boundaries: Sequence[BoundaryIds]
+    message_of: Mapping[int, int]
+    settled: bool
+
+
+def pack(parts: HistoryParts, rows: Sequence[IndexRow]) -> TranscriptIndex:
+    """The index of these messages and boundaries, with nothing counted. `rows` are all rows, in order of their ids."""
     number = {row.id: at for at, row in enumerate(rows)}
-    entries = history.entries
+    entries = sorted(parts.messages, key=lambda entry: entry.id)
     place_of = {entry.id: place for place, entry in enumerate(entries)}
     places = array("i", [NONE]) * len(rows)
-    for row_id, message in history.message_of.items():
+    for row_id, message in parts.message_of.items():
         places[number[row_id]] = place_of[message]
     ids = array("q", [row.id for row in rows])
+    records = {row.id for row in rows if row.role in BOOKKEEPING_ROLES}
     return TranscriptIndex(
         ids=ids,
         flags=bytes(map(_row_flags, rows)),
@@ -79,8 +111,8 @@ def pack(history: History, rows: Sequence[IndexRow]) -> TranscriptIndex:
         first=array("i", [number[entry.id] for entry in entries]),
         kinds=bytes(_kind(entry, rows[number[entry.full_id]]) for entry in entries),
         several=_several(entries, number),
-        boundaries=_boundaries(history, ids, number, {row.id for row in rows if row.role in BOOKKEEPING_ROLES}),
-        settled=history.settled,
+        boundaries=tuple(_boundary(each, ids, number, list(place_of), records) for each in parts.boundaries),
+        settled=parts.settled,
         newest_time=max((row.time for row in rows), default=0.0),
     )
 
@@ -145,38 +177,30 @@ def _several(entries: Sequence[HistoryEntry], number: Mapping[int, int]) -> Seve
     )
 
 
-def _boundaries(
-    history: History, ids: array[int], number: Mapping[int, int], records: set[int]
-) -> tuple[IndexedBoundary, ...]:
-    place, places = 0, dict[int, int]()
-    for item in history.items:
-        if isinstance(item, Boundary):
-            places[item.handoff_id] = place
-        else:
-            place += 1
+def _boundary(
+    facts: BoundaryIds, ids: array[int], number: Mapping[int, int], messages: Sequence[int], records: set[int]
+) -> Boundary:
+    """The boundary, before the first message that its tail kept, or where its handoff was written."""
 
     def numbers(of: Iterable[int]) -> array[int]:
         return array("i", map(number.__getitem__, of))
 
-    return tuple(
-        IndexedBoundary(
-            handoff_id=boundary.handoff_id,
-            time=boundary.time,
-            cut_id=boundary.cut_id,
-            run=boundary.run,
-            place=places[boundary.handoff_id],
-            records_before=len(records.intersection(boundary.before_ids)),
-            records_after=len(records.intersection(boundary.block_ids)),
-            unsure=boundary.unsure,
-            ids=ids,
-            block=numbers(boundary.block_ids),
-            before=numbers(boundary.before_ids),
-            pairs=numbers(chain.from_iterable(boundary.copies)),
-            gone=numbers(boundary.summarised_ids),
-            stayed=numbers(boundary.kept_ids),
-            cropped=numbers(boundary.shortened_ids),
-        )
-        for boundary in history.boundaries
+    return Boundary(
+        handoff_id=facts.handoff_id,
+        time=facts.time,
+        cut_id=facts.cut_id,
+        run=facts.run,
+        place=bisect_left(messages, facts.handoff_id if facts.cut_id is None else facts.cut_id),
+        records_before=len(records.intersection(facts.before_ids)),
+        records_after=len(records.intersection(facts.block_ids)),
+        unsure=facts.unsure,
+        ids=ids,
+        block=numbers(facts.block_ids),
+        before=numbers(facts.before_ids),
+        pairs=numbers(chain.from_iterable(facts.copies)),
+        gone=numbers(facts.summarised_ids),
+        stayed=numbers(facts.kept_ids),
+        cropped=numbers(facts.shortened_ids),
     )
 
 
@@ -238,7 +262,7 @@ def _index(header_values: dict[str, Any], parts: Sequence[memoryview]) -> Transc
 
     ids = numbers(0, "q")
     boundaries = [
-        IndexedBoundary(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
+        Boundary(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
         for facts, start in zip(header_values["cuts"], range(14, len(parts), len(_LISTS)), strict=True)
     ]
     return TranscriptIndex(

@@ -37,7 +37,7 @@ from viewer.stores.parsed_session import ParsedFile, ParsedSession
 from viewer.stores.reader import Reader
 from viewer.stores.refused import Action, Refusal
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 READ_ONLY = (
     "Sessions of {client} can be read, but not be changed here: what the client makes of a compaction that another "
@@ -309,8 +309,8 @@ class ParsedReader(FileReader):
 
     # -- History
 
-    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        if not isinstance(compaction, IndexedBoundary):  # no commit of this site is in such a store
+    def context_before(self, session_id: str, compaction: Json | Boundary) -> list[int]:
+        if not isinstance(compaction, Boundary):  # no commit of this site is in such a store
             raise NotBranchable(READ_ONLY.format(client=self.kind.client))
         return list(compaction.before_ids)
 

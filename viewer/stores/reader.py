@@ -16,14 +16,13 @@ from viewer.stores.lock_owners import Presence
 
 from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from .changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
-from .history_types import HistoryEntry
 from .listing import Listing
 from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content, own_words
 from .recorded import Recorded
 from .refused import READ_ONLY, Action, Refusal
 from .search.pages import HitPage, PageRequest, SearchableText, SearchFilter
 from .search.query import Query
-from .transcript import IndexedBoundary, Item, TranscriptIndex
+from .transcript import Boundary, HistoryEntry, Item, TranscriptIndex
 
 
 class Reader(ABC):
@@ -202,13 +201,13 @@ class Reader(ABC):
         """
         return CommitState("gone")
 
-    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Boundary) -> UndoPlan:
         """What taking back a compaction would do now, or why it cannot be done: one of ours is given by the receipt of
         its commit, any other by its boundary in History.
         """
         return UndoPlan((), (), (), READ_ONLY)
 
-    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | Boundary) -> list[int]:
         """Ids of the messages that were in context before a compaction, in order. Raises NotBranchable."""
         raise StoreReadOnly(READ_ONLY)
 

@@ -17,8 +17,6 @@ from typing import Literal
 
 from viewer.stores.errors import NotFound
 
-from .history_types import Boundary, HistoryEntry
-
 NONE = -1  # no entry; tokens that are not counted
 
 # Flags of a row.
@@ -44,12 +42,35 @@ _IN_CONTEXT = bytes(int(not kind & (AWAY | UNLINKED)) for kind in range(256))
 
 
 @dataclass(frozen=True, slots=True)
-class IndexedBoundary:
-    """A boundary of an index, with the names of `history_types.Boundary`; lists of ids are made when they are read.
+class HistoryEntry:
+    """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first. A row that several
+    messages were merged into is among the rows of each.
 
-    `place` is that of the entry directly before which it is shown. `records_before` and `records_after` count the
-    agent's own records, which are not messages; the summary counts as one. The arrays hold numbers of rows; `pairs`
-    holds each copy followed by the row it was copied from.
+    `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's: "lost" where
+    nothing links to it any more, so that no model is sent it and no compaction summarised it. `shortened` says that the
+    model now sees less than `full_id` holds, `twice` that it was written twice and the model is sent it twice.
+    """
+
+    id: int
+    rows: tuple[int, ...]
+    full_id: int
+    newest_id: int
+    state: Literal["live", "under", "lost"]
+    shortened: bool
+    twice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """One compaction in effect: its block and what it did. Lists of ids are made when they are read: those of the block
+    and of what was `before` are rows, the others messages.
+
+    `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
+    `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing, and `place`
+    that of this message. `run` is the number of the known block, None for one that was found. `records_before` and
+    `records_after` count the agent's own records, which are not messages; the summary counts as one. `unsure` says that
+    an earlier block is at (0,0) and no row says whether it was undone, as is assumed, or taken back with the messages
+    that it kept. The arrays hold numbers of rows; `pairs` holds each copy followed by the row it was copied from.
     """
 
     handoff_id: int
@@ -70,7 +91,7 @@ class IndexedBoundary:
 
     @property
     def inherited(self) -> bool:
-        """Whether the session began with this handoff, as a branch may."""
+        """Whether the session began with this handoff, as a branch may: it has no message that the handoff replaces."""
         return not self.before
 
     @property
@@ -125,14 +146,14 @@ class IndexedBoundary:
         return tuple(map(self.ids.__getitem__, numbers))
 
 
-Item = HistoryEntry | Boundary | IndexedBoundary
+Item = HistoryEntry | Boundary
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryWindow:
     """A stretch of History: `items` in order; `earlier` and `later` count the entries on either side of it."""
 
-    items: tuple[HistoryEntry | IndexedBoundary, ...]
+    items: tuple[HistoryEntry | Boundary, ...]
     earlier: int
     later: int
 
@@ -185,7 +206,7 @@ class TranscriptIndex:
     first: array[int]
     kinds: bytes
     several: SeveralSources
-    boundaries: tuple[IndexedBoundary, ...]
+    boundaries: tuple[Boundary, ...]
     settled: bool
     newest_time: float
     sent_order: array[int] = field(default_factory=lambda: array("i"))
@@ -207,7 +228,7 @@ class TranscriptIndex:
         return self.kinds.translate(_IS_UNLINKED).count(1)
 
     @property
-    def compactions(self) -> tuple[IndexedBoundary, ...]:
+    def compactions(self) -> tuple[Boundary, ...]:
         """The boundaries of what was compacted here."""
         return tuple(boundary for boundary in self.boundaries if not boundary.inherited)
 
@@ -333,6 +354,11 @@ class TranscriptIndex:
         """All messages; too slow for every page."""
         return tuple(map(self.entry, range(self.messages)))
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All of History, as it is shown."""
+        return self.stretch(0, self.messages).items
+
     def is_result(self, place: int) -> bool:
         """Whether the message at this place is a tool's result."""
         return bool(self.kinds[place] & RESULT)
@@ -355,7 +381,7 @@ class TranscriptIndex:
         """The places of people's requests."""
         return array("i", compress(range(self.messages), self.kinds.translate(_IS_PROMPT)))
 
-    def boundary_at(self, handoff_id: int) -> IndexedBoundary | None:
+    def boundary_at(self, handoff_id: int) -> Boundary | None:
         """The boundary of this handoff."""
         return next((boundary for boundary in self.boundaries if boundary.handoff_id == handoff_id), None)
 
@@ -390,7 +416,7 @@ class TranscriptIndex:
         """The entries of these places with the boundaries between and directly before them; those after the newest
         entry come with it.
         """
-        items: list[HistoryEntry | IndexedBoundary] = []
+        items: list[HistoryEntry | Boundary] = []
         last = stop if stop < self.messages else self.messages + 1
         boundaries = sorted((boundary for boundary in self.boundaries if start <= boundary.place < last), key=_order)
         for place in range(start, stop):
@@ -416,6 +442,6 @@ class TranscriptIndex:
         return digest_of_parts.hexdigest()
 
 
-def _order(boundary: IndexedBoundary) -> tuple[int, int]:
-    """As `history.build` orders boundaries at one place."""
+def _order(boundary: Boundary) -> tuple[int, int]:
+    """How boundaries at one place are ordered."""
     return (boundary.handoff_id if boundary.cut_id is None else boundary.cut_id, boundary.handoff_id)

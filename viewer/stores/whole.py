@@ -13,15 +13,14 @@ from hashlib import blake2b
 from viewer.stores.errors import NotFound
 
 from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, RowsDigest, Session, Store
-from .history_types import History, HistoryEntry
 from .listing import Activity, Changes
 from .message import State, StoredMessage
-from .packing import pack
+from .packing import HistoryParts, pack
 from .reader import Reader, preview
 from .recorded import Recorded
 from .search.pages import SearchableMessage, SearchableText
 from .search.passages import words_of
-from .transcript import TranscriptIndex
+from .transcript import HistoryEntry, TranscriptIndex
 
 PORTION = 1_000_000  # characters of text that an index is given at once
 
@@ -162,9 +161,9 @@ class WholeReader(Reader):
 
     def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
         rows = self._conversation(session_id).messages
-        entries = tuple(_entry(row) for row in rows if row.state != "out")
-        history = History(entries, (), {entry.id: entry.id for entry in entries})
-        return pack(history, [WholeRow(row.id, row.role, row.state, row.timestamp, row.size) for row in rows])
+        entries = [_entry(row) for row in rows if row.state != "out"]
+        parts = HistoryParts(entries, (), {entry.id: entry.id for entry in entries}, settled=False)
+        return pack(parts, [WholeRow(row.id, row.role, row.state, row.timestamp, row.size) for row in rows])
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
         """The cursor counts messages and contains the digest of their text."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewer.stores.hermes.records import LightRow
-from viewer.stores.history_types import Boundary, History
 from viewer.stores.message import State
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 
 class HermesInMemory:
@@ -64,7 +64,7 @@ class HermesInMemory:
         self.mark(before, "live")
 
 
-def texts(history: History, rows: list[LightRow]) -> list[str]:
+def texts(history: TranscriptIndex, rows: list[LightRow]) -> list[str]:
     """What History shows, in order: texts, with | for a boundary."""
     by_id = {row.id: row for row in rows}
     return ["|" if isinstance(item, Boundary) else by_id[item.full_id].text for item in history.items]

@@ -23,8 +23,8 @@ from viewer.stores.hermes import undo as hermes_undo
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undo import Outlook, Undoing
-from viewer.stores.history_types import History
 from viewer.stores.message import message_of
+from viewer.stores.transcript import TranscriptIndex
 
 SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
 RULES = "## Session Startup\nRead SOUL.md.\n\n## Red Lines\nNever touch the apricot ledger."
@@ -140,7 +140,7 @@ def undo(store: Store, undoing: Undoing) -> Outlook:
         presence.release_lock(store, undoing.session_id, holder)
 
 
-def history_of(database: Path, session_id: str) -> History:
+def history_of(database: Path, session_id: str) -> TranscriptIndex:
     with open_store(store_of(database)) as reader:
         return messages.read_history(reader, session_id)
 

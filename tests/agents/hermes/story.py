@@ -42,8 +42,8 @@ from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.repeats import AT_ONCE
 from viewer.stores.hermes.undo import Undoing, check_undo, undoing_of_boundary
-from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage, message_of, parted
+from viewer.stores.transcript import TranscriptIndex
 
 SESSION = "story"
 SHAPES = (
@@ -394,7 +394,7 @@ class Story:
         rows = [row for row in self.rows() if row.state != "out"]
         return {at for places in carried(rows, self.ledger) for at in places}
 
-    def history(self) -> History:
+    def history(self) -> TranscriptIndex:
         known = [each.known for each in self.compacted if each.known]
         undone = {each.handoff_id: each.noted for each in self.compacted if each.undone}
         with open_store(ours.store_of(self.path)) as reader:

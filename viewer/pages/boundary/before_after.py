@@ -27,7 +27,7 @@ from viewer.rendering.texts import line, role_label
 from viewer.runs import compaction_list
 from viewer.stores.message import StoredMessage, parted
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 WINDOW = 40  # rows shown at once
 LEAD = 3  # first rows of a stretch that are shown; the messages after them that the summary replaces are folded
@@ -120,9 +120,7 @@ def _file(request: HttpRequest, comparison: files.Comparison, kind: str) -> Http
     return cast(HttpResponse, StreamingHttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers))
 
 
-def _page(
-    request: HttpRequest, opened: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
-) -> dict[str, Any]:
+def _page(request: HttpRequest, opened: OpenSession, boundary: Boundary, rows: Sequence[ComparedRow]) -> dict[str, Any]:
     window = _window(request, rows)
     before, after = compaction_list.weights(opened.index, [boundary])[boundary.handoff_id]
     return {
@@ -139,7 +137,7 @@ def _page(
 
 
 def _stretch(
-    request: HttpRequest, opened: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
+    request: HttpRequest, opened: OpenSession, boundary: Boundary, rows: Sequence[ComparedRow]
 ) -> dict[str, Any]:
     """The messages of a fold from row `start` on, and the query of those after them, "" for none."""
     start = min(start_of(request, "start"), len(rows) - 1)
@@ -211,7 +209,7 @@ def _end(row: ComparedRow, folded: Mapping[int, int]) -> int:
     return row.at + folded.get(row.at, 0)
 
 
-def _bands(opened: OpenSession, boundary: IndexedBoundary, window: RowWindow) -> Iterator[ShownBand]:
+def _bands(opened: OpenSession, boundary: Boundary, window: RowWindow) -> Iterator[ShownBand]:
     """The bands of a window."""
     ids = sorted({part.row_id for row in window.rows for part in (row.before, row.after) if part is not None})
     stored = opened.reader.messages(opened.session.id, ids)
@@ -245,7 +243,7 @@ def _read(row: ComparedRow, stored: Mapping[int, StoredMessage]) -> ComparedMess
 
 def _cell(
     opened: OpenSession,
-    boundary: IndexedBoundary,
+    boundary: Boundary,
     message: ExportedMessage,
     fate: str,
     stored: Mapping[int, StoredMessage],
@@ -301,7 +299,7 @@ def _merged(row: StoredMessage) -> str:
     return f"Sent in one row with a message, {'behind' if text.comes_first else 'before'} its words."
 
 
-def _summary(opened: OpenSession, boundary: IndexedBoundary, row: StoredMessage) -> ShownSummary:
+def _summary(opened: OpenSession, boundary: Boundary, row: StoredMessage) -> ShownSummary:
     text = parted(row)
     run = boundary.run if row.id == boundary.handoff_id else None
     return summary_text(text.summary, text.directive, run, redacting=opened.redacting)

@@ -10,7 +10,7 @@ from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.transcript import Boundary, TranscriptIndex
 
 from .opened import OpenSession
 
@@ -59,12 +59,12 @@ def audit_of(opened: OpenSession, handoff_id: int) -> Audit | None:
     return next((each for each in opened.audits if each.handoff_id == handoff_id), None)
 
 
-def newest_boundary(index: TranscriptIndex) -> IndexedBoundary | None:
+def newest_boundary(index: TranscriptIndex) -> Boundary | None:
     """The last compaction that is in effect."""
     return max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
 
 
-def standing_of(opened: OpenSession, boundary: IndexedBoundary) -> AuditStatus | None:
+def standing_of(opened: OpenSession, boundary: Boundary) -> AuditStatus | None:
     """The state in the boundary's tab; None if there is nothing to follow: an inherited boundary, an old one from
     before anybody looked, and one whose session's rules require no file.
     """

@@ -17,7 +17,7 @@ from viewer.runs import compaction_list, service
 from viewer.runs.detail_loss import lost_lines
 from viewer.stores.message import Handoff, ReportedCompaction, parted
 from viewer.stores.registry import Reader
-from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
+from viewer.stores.transcript import Boundary, TranscriptIndex, Weight
 from viewer.web.session_urls import SessionUrls
 
 from .audits import AuditStatus, standing_of
@@ -125,13 +125,13 @@ def _reported(noted: ReportedCompaction) -> str:
     return "; ".join(filter(None, [trigger, _SCOPES.get(noted.scope, ""), ", ".join(tokens)]))
 
 
-def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> IndexedBoundary | None:
+def earlier_boundary(index: TranscriptIndex, boundary: Boundary) -> Boundary | None:
     """The boundary before this one, None for the first."""
     earlier = (each for each in index.boundaries if each.handoff_id < boundary.handoff_id)
     return max(earlier, key=lambda each: each.handoff_id, default=None)
 
 
-def _no_undo(opened: OpenSession, boundary: IndexedBoundary) -> str:
+def _no_undo(opened: OpenSession, boundary: Boundary) -> str:
     """Why this compaction cannot be undone, "" if it can: a later one must be undone first."""
     newest = _newest(opened.index)
     refusal = undo.refusal(opened.reader, opened.session, newest)
@@ -192,7 +192,7 @@ class ListedMessages:
     left: int
 
 
-def find(opened: OpenSession, handoff_id: int) -> IndexedBoundary:
+def find(opened: OpenSession, handoff_id: int) -> Boundary:
     """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
     boundary = opened.index.boundary_at(handoff_id)
     if boundary is None:

@@ -15,7 +15,7 @@ from viewer.pages.redaction import redacted_text, redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import prose
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.transcript import HistoryWindow, IndexedBoundary
+from viewer.stores.transcript import Boundary, HistoryWindow
 from viewer.web.session_urls import SessionUrls
 
 from .header import header
@@ -76,7 +76,7 @@ def contents(opened: OpenSession, window: HistoryWindow) -> Contents:
     first, last = bisect_left(prompts, window.earlier), bisect_left(prompts, stop) - 1
     middle = first + last if last >= first else 2 * first
     start = max(0, min((middle - PROMPTS) // 2, len(prompts) - PROMPTS))
-    here = frozenset(boundary.handoff_id for boundary in window.items if isinstance(boundary, IndexedBoundary))
+    here = frozenset(boundary.handoff_id for boundary in window.items if isinstance(boundary, Boundary))
     return _part(opened, start, start + PROMPTS, (window.earlier, stop), here)
 
 
@@ -136,7 +136,7 @@ def prompt_items(opened: OpenSession, places: Sequence[int], window: tuple[int, 
     return items
 
 
-def _boundary(boundary: IndexedBoundary, urls: SessionUrls, here: bool) -> Item:
+def _boundary(boundary: Boundary, urls: SessionUrls, here: bool) -> Item:
     numbers = f"{boundary.messages_before:,} → {boundary.messages_after:,}"
     shortened = f"shortened {formats.counted(boundary.shortened, 'message')}" if boundary.shortens else ""
     label = "begins with a summary" if boundary.inherited else shortened or f"compacted, {numbers}"

@@ -33,7 +33,7 @@ from viewer.stores.message import (
 from viewer.stores.recorded import Recorded
 from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import IndexedBoundary, Item
+from viewer.stores.transcript import Boundary, Item
 
 from . import codec, commit, forks, paths, presence, undo, usage
 from .facts import Facts, facts_of
@@ -175,12 +175,12 @@ class ClaudeReader(FileReader):
             return CommitState("undone", {"boundary": written})
         return CommitState("in effect" if written in tree.nodes and tree.nodes[written].is_boundary else "gone")
 
-    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Boundary) -> UndoPlan:
         file = self._file(session_id)
         return undo.plan_undo(file, RECORDS.read(file.path).records, self._messages(session_id), compaction)
 
-    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
+    def context_before(self, session_id: str, compaction: Json | Boundary) -> list[int]:
+        handoff = compaction.handoff_id if isinstance(compaction, Boundary) else compaction["handoff"]
         for each in self._messages(session_id).compactions:
             if each.handoff == handoff:
                 return list(each.before)

@@ -13,7 +13,7 @@ from viewer.stores.changes import COVERED, Json, UndoPlan
 from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending, blank
 from viewer.stores.jsonl.files import FileState
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from . import codec, encode, paths, presence
 from .messages import SessionMessages, conversation_of, messages_of, summary_of
@@ -49,10 +49,10 @@ def _refused(reason: str) -> UndoPlan:
 
 
 def plan_undo(
-    file: SessionFile, records: Sequence[Record], conversation: SessionMessages, compaction: Json | IndexedBoundary
+    file: SessionFile, records: Sequence[Record], conversation: SessionMessages, compaction: Json | Boundary
 ) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
-    handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
+    handoff = compaction.handoff_id if isinstance(compaction, Boundary) else compaction["handoff"]
     compacted = next((each for each in conversation.compactions if each.handoff == handoff), None)
     if compacted is None:
         return _refused("This compaction is no longer in the session's file.")

@@ -27,7 +27,7 @@ from viewer.stores.message import (
 from viewer.stores.recorded import Recorded
 from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from . import codec, commit, paths, presence, undo, usage
 from .codec import ItemReader
@@ -205,10 +205,10 @@ class CodexReader(FileReader):
             reason = refused.message
         return CommitState("undone", {"window": receipt["window"]}, reason)
 
-    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Boundary) -> UndoPlan:
         return undo.plan_undo(session_id, self._messages(session_id), compaction)
 
-    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | Boundary) -> list[int]:
         compacted = undo.compaction_in_effect(self._messages(session_id), compaction)
         if compacted is None:
             raise NotBranchable(undo.GONE)

@@ -14,7 +14,7 @@ from viewer.stores.changes import COVERED, IN_EFFECT, Json, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotRedoable
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from . import encode
 from .codec import ItemReader
@@ -53,11 +53,11 @@ def _refused(reason: str) -> UndoPlan:
     return UndoPlan((), (), (), reason)
 
 
-def compaction_in_effect(messages: RolloutMessages, compaction: Json | IndexedBoundary) -> CompactedMessages | None:
+def compaction_in_effect(messages: RolloutMessages, compaction: Json | Boundary) -> CompactedMessages | None:
     """A compaction that is in effect, found by the window that it began, because bytes may have moved; else by its
     handoff.
     """
-    if isinstance(compaction, IndexedBoundary):
+    if isinstance(compaction, Boundary):
         return next((each for each in messages.compactions if each.handoff == compaction.handoff_id), None)
     return next((each for each in messages.compactions if _window(each) == compaction["window"]), None)
 
@@ -67,7 +67,7 @@ def _window(compacted: CompactedMessages) -> str:
     return facts.window_id if facts is not None else ""
 
 
-def plan_undo(session_id: str, messages: RolloutMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+def plan_undo(session_id: str, messages: RolloutMessages, compaction: Json | Boundary) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
     in_effect = compaction_in_effect(messages, compaction)
     if in_effect is None:

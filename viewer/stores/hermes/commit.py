@@ -21,8 +21,8 @@ from viewer.stores.changes import (
 from viewer.stores.errors import (
     CompactionConflict,
 )
-from viewer.stores.history_types import Boundary
 from viewer.stores.recorded import Recorded
+from viewer.stores.transcript import Boundary
 
 from . import messages
 from .columns import Columns

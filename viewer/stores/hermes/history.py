@@ -20,7 +20,8 @@ from functools import reduce
 from itertools import pairwise, takewhile
 
 from viewer.stores.hermes.records import LightRow, without_image, words
-from viewer.stores.history_types import Boundary, History, HistoryEntry
+from viewer.stores.packing import BoundaryIds, HistoryParts, pack
+from viewer.stores.transcript import HistoryEntry, TranscriptIndex
 
 from .blocks import Pair, block_around, first_kept, had_no_user, left_of_undone, slipped
 from .known import NOT_KNOWN, KnownBlock, KnownUndone, Noted, borne_out
@@ -30,16 +31,19 @@ from .repeats import with_repeats, written_again
 
 def build(
     rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Mapping[int, KnownUndone] | None = None
-) -> History:
-    """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
+) -> TranscriptIndex:
+    """The index of the History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
 
     `known` blocks that do not match the rows any more are ignored. `undone` are handoffs of blocks that are known to
     have been undone, whoever wrote them. A row that repeats an earlier one counts as that one.
     """
-    known = list(known)
-    noted = borne_out(known, undone or {}, rows)
+    return pack(_parts(rows, list(known), undone or {}), rows)
+
+
+def _parts(rows: Sequence[LightRow], known: Sequence[KnownBlock], undone: Mapping[int, KnownUndone]) -> HistoryParts:
+    noted = borne_out(known, undone, rows)
     if again := written_again(rows, noted):
-        return with_repeats(build([row for row in rows if row.id not in again], known, undone), rows, again)
+        return with_repeats(_parts([row for row in rows if row.id not in again], known, undone), rows, again)
     names = named(rows, noted)
     reading = _Reading({row.id: row.time for row in rows}, noted, names)
     reading.read(names.rows)
@@ -48,7 +52,7 @@ def build(
     first = {row_id: messages[0] for row_id, messages in reading.messages_of.items() if messages}
     message_of |= {row_id: message for row_id, message in first.items() if message in message_of}
     settled = bool(reading.generation) and not names.is_open
-    return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
+    return HistoryParts(entries, reading.boundaries, message_of, settled)
 
 
 class _Reading:
@@ -71,7 +75,7 @@ class _Reading:
         self.generation: list[int] = []
         self.opened_by = 0  # rows of the generation that belong to its block
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
-        self.boundaries: list[Boundary] = []
+        self.boundaries: list[BoundaryIds] = []
         self.block_of: dict[int, int] = {}  # row -> the handoff of its block
         self.unsure = False  # whether a block before the next boundary may have been taken back instead of undone
 
@@ -204,7 +208,7 @@ class _Reading:
         cut = [source.id for copy, source in pairs if not copy.restated and shorter(copy, source)]
         ours = self.noted.ours.get(handoff.id)
         self.boundaries.append(
-            Boundary(
+            BoundaryIds(
                 handoff_id=handoff.id,
                 time=self.moments[handoff.id] if handoff.handoff == "standalone" else None,
                 block_ids=tuple(row.id for row in block),
@@ -318,14 +322,3 @@ def _fuller(row: LightRow, later: LightRow) -> LightRow:
     if without_image(later) is not later and words(row) == words(later):
         return row
     return later if goes_on and row.size < 0.9 * later.size else row
-
-
-def _ordered(entries: list[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:
-    """Entries by first row; each boundary before its cut, or by its handoff's id where the tail kept nothing."""
-
-    def sort_key(item: HistoryEntry | Boundary) -> tuple[int, int, int]:
-        if isinstance(item, HistoryEntry):
-            return (item.id, 1, 0)
-        return (item.handoff_id if item.cut_id is None else item.cut_id, 0, item.handoff_id)
-
-    return tuple(sorted([*entries, *boundaries], key=sort_key))

@@ -29,7 +29,7 @@ def token_of(reader: OpenStore, session_id: str) -> ChangeToken:
 def build_index(reader: OpenStore, session_id: str, recorded: Recorded, newest: int) -> TranscriptIndex:
     """The index of all rows up to `newest`."""
     rows = [row for row in messages.light_rows(reader, session_id) if row.id <= newest]
-    return packing.pack(history.build(rows, blocks_of(recorded), undone_of(recorded)), rows)
+    return history.build(rows, blocks_of(recorded), undone_of(recorded))
 
 
 def extended(

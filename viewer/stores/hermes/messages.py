@@ -29,9 +29,8 @@ from compaction.handoff import (
 from compaction.messages import RESULT_ROLES
 from viewer.stores.batches import chunks
 from viewer.stores.hermes.records import ASKED_CHARACTERS, END_CHARACTERS, LightRow, text_limit
-from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
-from viewer.stores.transcript import IndexedBoundary, Item
+from viewer.stores.transcript import Boundary, HistoryEntry, Item, TranscriptIndex
 
 from . import envelopes
 from . import history as histories
@@ -203,7 +202,7 @@ def read_history(
     session_id: str,
     known: Iterable[KnownBlock] = (),
     undone: Mapping[int, KnownUndone] | None = None,
-) -> History:
+) -> TranscriptIndex:
     """The History of a session and the parts it continues. Reads the start of every row's content."""
     return histories.build(light_rows(reader, session_id), known, undone)
 
@@ -229,7 +228,7 @@ def own_words(row: StoredMessage) -> Any:
     return envelopes.without_marker(content) if isinstance(content, str) else content
 
 
-def handoff_of(boundary: Boundary | IndexedBoundary, row: StoredMessage) -> Handoff:
+def handoff_of(boundary: Boundary, row: StoredMessage) -> Handoff:
     parts = parted(row)
     return Handoff(boundary, row, parts.summary, parts.directive)
 

@@ -18,7 +18,7 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import HitPage, PageRequest, SearchFilter
 from viewer.stores.search.query import Query
-from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
+from viewer.stores.transcript import Boundary, Item, TranscriptIndex
 
 from . import commit, database, indexing, messages, paths, plan, presence, search, suspicion, undo
 from .database import OpenStore as Connected
@@ -60,10 +60,10 @@ class HermesReader(Connected, Reader):
     def commit_state(self, session_id: str, receipt: Json) -> CommitState:
         return commit.commit_state(self, receipt)
 
-    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Boundary) -> UndoPlan:
         return undo.undo_plan(self, session_id, compaction)
 
-    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | Boundary) -> list[int]:
         return undo.context_before(session_id, compaction)
 
     def presence(self, session_id: str) -> Presence:

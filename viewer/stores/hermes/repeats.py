@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from viewer import times
-from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import BOOKKEEPING_ROLES
+from viewer.stores.packing import HistoryParts
+from viewer.stores.transcript import HistoryEntry
 
 from .known import NOTHING_NOTED, Noted
 from .records import STEP, LightRow
@@ -55,8 +56,8 @@ def written_again(rows: Iterable[LightRow], noted: Noted = NOTHING_NOTED) -> dic
     return again
 
 
-def with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int, int]) -> History:
-    """The History with the rows that were written again (row -> the first such row), each at its first one."""
+def with_repeats(parts: HistoryParts, rows: Iterable[LightRow], again: Mapping[int, int]) -> HistoryParts:
+    """The parts with the rows that were written again (row -> the first such row), each at its first one."""
     repeats: dict[int, list[int]] = {}
     for row_id, first in again.items():
         repeats.setdefault(first, []).append(row_id)
@@ -65,20 +66,19 @@ def with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int,
     def extended_ids(ids: Iterable[int]) -> tuple[int, ...]:
         return tuple(sorted(each for row_id in ids for each in (row_id, *repeats.get(row_id, ()))))
 
-    def extended(item: HistoryEntry | Boundary) -> HistoryEntry | Boundary:
-        if isinstance(item, Boundary):
-            return replace(item, before_ids=extended_ids(item.before_ids), block_ids=extended_ids(item.block_ids))
-        all_rows = extended_ids(item.rows)
-        return replace(item, rows=all_rows, twice=item.twice or not live.isdisjoint(all_rows))
+    def repeated(message: HistoryEntry) -> HistoryEntry:
+        all_rows = extended_ids(message.rows)
+        return replace(message, rows=all_rows, twice=message.twice or not live.isdisjoint(all_rows))
 
-    items = tuple(map(extended, history.items))
-    boundaries_by_handoff = {item.handoff_id: item for item in items if isinstance(item, Boundary)}
-    more = {row_id: history.message_of[first] for row_id, first in again.items() if first in history.message_of}
-    return replace(
-        history,
-        items=items,
-        boundaries=tuple(boundaries_by_handoff[boundary.handoff_id] for boundary in history.boundaries),
-        message_of=history.message_of | more,
+    more = {row_id: parts.message_of[first] for row_id, first in again.items() if first in parts.message_of}
+    return HistoryParts(
+        [*map(repeated, parts.messages)],
+        [
+            each._replace(before_ids=extended_ids(each.before_ids), block_ids=extended_ids(each.block_ids))
+            for each in parts.boundaries
+        ],
+        {**parts.message_of, **more},
+        parts.settled,
     )
 
 

@@ -24,8 +24,7 @@ from viewer.stores.errors import (
     NotBranchable,
     NotUndoable,
 )
-from viewer.stores.history_types import Boundary
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from . import envelopes
 from .codec import decode_content, number
@@ -93,7 +92,7 @@ INHERITED = (
 )
 
 
-def undoing_of_boundary(session_id: str, boundary: Boundary | IndexedBoundary) -> Undoing:
+def undoing_of_boundary(session_id: str, boundary: Boundary) -> Undoing:
     """The map of a compaction without a record, such as the agent's own, from its boundary."""
     sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
     originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
@@ -371,16 +370,16 @@ def undo_receipt(undoing: Undoing, outlook: Outlook) -> Json:
     return {"block": list(undoing.block_ids), "taken_back": sorted(taken_back)}
 
 
-def undoing_of(session_id: str, compaction: Json | IndexedBoundary) -> Undoing:
+def undoing_of(session_id: str, compaction: Json | Boundary) -> Undoing:
     """The data for taking back a compaction: the receipt's map original -> clone, or the one that History found."""
-    if isinstance(compaction, IndexedBoundary):
+    if isinstance(compaction, Boundary):
         return undoing_of_boundary(session_id, compaction)
     copies = {int(original): copy for original, copy in compaction["copies"].items()}
     originals = {row_id: copies.get(row_id) for row_id in compaction["before"]} | copies
     return Undoing(session_id, compaction["handoff"], tuple(compaction["block"]), originals)
 
 
-def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+def undo_plan(reader: OpenStore, session_id: str, compaction: Json | Boundary) -> UndoPlan:
     """What taking back a compaction would do now, or why it cannot be done."""
     if isinstance(compaction, dict) and compaction["split"]:
         return UndoPlan((), (), (), IS_SPLIT)
@@ -389,7 +388,7 @@ def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoun
     return UndoPlan(outlook.restored, outlook.hidden, outlook.later, outlook.refusal, what=undoing)
 
 
-def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+def context_before(session_id: str, compaction: Json | Boundary) -> list[int]:
     """Ids of the rows that were in context before it, in order. Raises NotBranchable if that is unknown."""
     undoing = undoing_of(session_id, compaction)
     if undoing.unmapped or not undoing.originals:

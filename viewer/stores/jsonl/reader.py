@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from viewer.stores import conversation
 from viewer.stores.base import Capabilities, ChangeToken
 from viewer.stores.conversation import Conversation
-from viewer.stores.history_types import HistoryEntry
 from viewer.stores.message import (
     Handoff,
     HistoryMessage,
@@ -21,7 +20,7 @@ from viewer.stores.message import (
 )
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.transcript import Item, TranscriptIndex
+from viewer.stores.transcript import HistoryEntry, Item, TranscriptIndex
 
 from .listing import FileListing
 

@@ -37,7 +37,7 @@ from viewer.stores.reader import preview
 from viewer.stores.recorded import Recorded
 from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 from viewer.usage.pricing import Cost, by_quarter, reported_cost
 
 from . import codec, commit, paths, presence, undo
@@ -289,10 +289,10 @@ class OpenCodeReader(FileReader):
             reason = refused.message
         return CommitState("undone", {"handoff": receipt["handoff"]}, reason)
 
-    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Boundary) -> UndoPlan:
         return undo.plan(session_id, self._messages(session_id), compaction)
 
-    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | Boundary) -> list[int]:
         in_effect = undo.taken(self._messages(session_id), compaction)
         if in_effect is None:
             raise NotBranchable(undo.GONE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from viewer.stores.changes import COVERED, IN_EFFECT, Json, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotRedoable
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from . import encode
 from .commit import NOT_AS_MEANT
@@ -37,19 +37,19 @@ def refused(reason: str) -> UndoPlan:
     return UndoPlan((), (), (), reason)
 
 
-def taken(messages: OpenCodeMessages, compaction: Json | IndexedBoundary) -> CompactedPair | None:
+def taken(messages: OpenCodeMessages, compaction: Json | Boundary) -> CompactedPair | None:
     """A compaction that is in the session, by its receipt or its boundary."""
-    if isinstance(compaction, IndexedBoundary):
+    if isinstance(compaction, Boundary):
         return next((each for each in messages.compactions if each.handoff == compaction.handoff_id), None)
     return next((each for each in messages.compactions if each.summary.id == compaction["summary"]), None)
 
 
-def plan(session_id: str, messages: OpenCodeMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+def plan(session_id: str, messages: OpenCodeMessages, compaction: Json | Boundary) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
     in_effect = taken(messages, compaction)
     if in_effect is None:
         return refused(GONE)
-    if isinstance(compaction, IndexedBoundary):
+    if isinstance(compaction, Boundary):
         return refused(NOT_OURS)
     if in_effect is not messages.compactions[-1]:
         return refused(COVERED)

@@ -21,7 +21,7 @@ from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.message import AbandonedBranch, Addition, ReportedCompaction, StoredMessage
 from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from . import codec, commit, facts, presence, sources, undo, usage
 from .codec import EntrySource
@@ -276,13 +276,13 @@ class TreeReader(FileReader):
             reason = refused.message
         return CommitState("undone", {"entry": receipt["entry"]}, reason)
 
-    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Boundary) -> UndoPlan:
         now = self._following(session_id)
         location, messages = self._location(now), self._messages(now)
         with readable(location.path):
             return undo.plan(location, messages, compaction)
 
-    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | Boundary) -> list[int]:
         compacted = undo.taken(self._messages(self._following(session_id)), compaction)
         if compacted is None:
             raise NotBranchable(undo.GONE)

@@ -16,7 +16,7 @@ from viewer.stores.changes import COVERED, IN_EFFECT, Json, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotRedoable
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at, plainly
-from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.transcript import Boundary
 
 from .messages import CompactedEntries, EntryMessages
 from .paths import SessionLocation
@@ -67,14 +67,14 @@ def refused(reason: str) -> UndoPlan:
     return UndoPlan((), (), (), reason)
 
 
-def taken(messages: EntryMessages, compaction: Json | IndexedBoundary) -> CompactedEntries | None:
+def taken(messages: EntryMessages, compaction: Json | Boundary) -> CompactedEntries | None:
     """A compaction that is in effect, found by its entry or by its handoff."""
-    if isinstance(compaction, IndexedBoundary):
+    if isinstance(compaction, Boundary):
         return next((each for each in messages.compactions if each.handoff == compaction.handoff_id), None)
     return next((each for each in messages.compactions if each.entry.id == compaction["entry"]), None)
 
 
-def plan(location: SessionLocation, messages: EntryMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+def plan(location: SessionLocation, messages: EntryMessages, compaction: Json | Boundary) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done. Raises OSError for a missing file."""
     in_effect = taken(messages, compaction)
     if in_effect is None:
