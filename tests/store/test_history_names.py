@@ -9,6 +9,7 @@ import pytest
 from tests.agents.hermes.in_memory import HermesInMemory
 from viewer.stores.hermes.known import NOTHING_NOTED, KnownUndone, borne_out
 from viewer.stores.hermes.names import Write, named
+from viewer.stores.hermes.records import LightRow
 
 
 def compacted(*, undone: bool = False) -> tuple[HermesInMemory, list[int]]:
@@ -64,3 +65,28 @@ def test_a_write_next_to_a_copy_that_has_a_name_of_the_database_is_not_known() -
     names = {row.text: f"{number:032x}" for number, row in enumerate(agent.rows[:10])}
     rows = [replace(row, uid=names.get(row.text, f"{row.id + 100:032x}")) for row in agent.rows]
     assert named(rows, NOTHING_NOTED).writes == {}
+
+
+def grown(named_since: int) -> list[LightRow]:
+    """Rows of a file that grew into schema 31, each with a name of the database, and rows named by the agent since."""
+    agent, _ = compacted()
+    rows = [replace(row, uid=f"{row.id:032x}") for row in agent.rows]
+    for number in range(named_since):
+        row = agent.say("user" if number % 2 == 0 else "assistant", f"since {number}")
+        rows.append(replace(row, uid=f"name {row.id}", named=True))
+    return rows
+
+
+@pytest.mark.parametrize("number", [3, 4])
+def test_names_like_the_agents_count_where_four_rows_in_a_row_have_one(number: int) -> None:
+    """One in 64 names of the database looks like one of the agent's."""
+    rows = grown(number)
+    assert [row.named for row in named(rows, NOTHING_NOTED).rows[-number:]] == [number > 3] * number
+
+
+def test_the_name_of_a_copy_is_a_name_of_its_message() -> None:
+    """The database gave copies other names; the agent lists them where it merges the copies."""
+    rows = grown(1)
+    copy = next(row for row in rows if row.text == "turn 9" and row.state == "live")
+    request = replace(rows[-1], absorbed=(copy.uid,), restated=True, scaffold=True)
+    assert named([*rows[:-1], request], NOTHING_NOTED).rows[-1].absorbed == (f"{10:032x}",)

@@ -160,7 +160,7 @@ class _Naming:
         self.past = Past()
         self.of: dict[int, list[int]] = {}  # row id -> positions in `messages`
         self.at: dict[tuple[str, float], list[LightRow]] = defaultdict(list)
-        self.by_name: dict[str, int] = {}  # the agent's name for a message -> position
+        self.by_name: dict[str, list[int]] = {}  # the stored name of a row -> its messages, as positions
         self.name: dict[int, str] = {}  # row id -> name of a row that is not a message
         self.handoffs: dict[str, str] = {}  # text of a summary -> name of the newest row with it
         self.write: _Write | None = None
@@ -186,7 +186,8 @@ class _Naming:
             self._close()
             sources = self.deleted.pop().copies.values()
             self.past.stands(position for source in sources for position in self.of.get(source, ()))
-        behind_copy, self.behind_copy = self.behind_copy, row.uid in self.by_name
+        behind_copy = self.behind_copy
+        self.behind_copy = any(name in self.by_name for name in (row.uid, *row.absorbed))
         if self.sure[index] or self.behind_copy:
             if self.write and self.behind_copy:
                 self.cut.add(self.write.rows[0].id)
@@ -396,11 +397,17 @@ class _Naming:
     # -- names
 
     def _take_named(self, row: LightRow) -> None:
-        """Read a row that has a name from the agent."""
+        """Read a row that has a name from the agent, or the name of an earlier row."""
+        known = [position for name in (row.uid, *row.absorbed) for position in self.by_name.get(name, ())]
         if row.handoff != "standalone" and not row.of_compaction:
-            position = self.by_name.setdefault(row.uid, len(self.past.messages))
-            self._carry(row, [position])
-        self.found.append(row)
+            is_copy = row.uid in self.by_name or (row.restated and known)
+            self._carry(row, [*dict.fromkeys(known)] if is_copy else [len(self.past.messages)])
+        names = [name for each in (row.uid, *row.absorbed) for name in self._names_of(each)]
+        self.found.append(replace(row, uid=names[0], absorbed=tuple(names[1:])))
+
+    def _names_of(self, name: str) -> list[str]:
+        """The names of the messages of the row that has this name, or the name itself."""
+        return [self.past.messages[position].name for position in self.by_name.get(name, ())] or [name]
 
     def _settle(self, row: LightRow, positions: list[int], *, back: bool = False) -> None:
         """Give a row the names of its messages, and a new name to a new message."""
@@ -429,8 +436,8 @@ class _Naming:
 
     def _carry(self, row: LightRow, positions: list[int], *, back: bool = False) -> None:
         name = row.uid or own_name(row)
-        if row.uid and positions[0] == len(self.past.messages):
-            self.by_name[name] = positions[0]
+        if row.uid:
+            self.by_name.setdefault(row.uid, positions)
         self.past.carry(row, name, positions, back=back)
         self.of[row.id] = positions
         if row.id not in self.write_of:
