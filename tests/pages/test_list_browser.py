@@ -43,6 +43,7 @@ def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: EmptyStore) -> 
     expect(archive).to_be_hidden()
     screen.keyboard.press("j")
     screen.keyboard.press("j")
+    expect(screen.locator("li.session").nth(1)).to_have_css("outline-style", "solid")
     screen.keyboard.press("x")
     expect(screen.locator("#ticked")).to_have_text("1 ticked")
     expect(archive).to_be_visible()
