@@ -66,6 +66,7 @@ const showKeys = () => byId("keys").showModal();
 const KEYS = {
   "/": () => type(byId("search")),
   f: findHere,
+  ".": () => type(byId("at")),
   t: () => openWork("files-touched"),
   F: () => openWork("commands-failed"),
   j: () => step(`[data-turn], ${FOLDED}`, 1),

@@ -90,7 +90,7 @@ def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, emp
     at = empty_store.session("s", title="Sewing box")
     mine = offered(signed_in, at=f"{at}?around=3")["This session"]
     assert mine == [
-        "Compact…", "Find in this session", "Files touched", "Commands that failed", "History", "What the model sees",
+        "Compact…", "Go to message or day…", "Find in this session", "Files touched", "Commands that failed", "History", "What the model sees",
         "Export…", "Copy the resume command", "Rename, tags and note…", "Branch this session…", "Raw rows",
         "Show only prompts", "Show only replies", "Show only edits", "Show only commands", "Show only failures",
         "Show only thinking",
@@ -105,6 +105,27 @@ def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, emp
     for elsewhere in ("/", "/stores/none/sessions/s", "nonsense", "//[", "/stores/own/index", "%", "/\x00"):
         shown = read(signed_in.get("/palette", {"at": elsewhere})).one("main")
         assert "This session" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("q", "label"),
+    [
+        ("2", "Go to message 2"),
+        ("1801", "Go to message 1,801"),
+        ("#1", "Go to message #1"),
+        ("First", "Go to the first message"),
+        ("last", "Go to the newest message"),
+        ("2026-01-02", "Go to 2026-01-02"),
+    ],
+)
+def test_what_go_to_takes_leads_there(signed_in: Client, empty_store: EmptyStore, q: str, label: str) -> None:
+    at = empty_store.session("s")
+    empty_store.chat("s", 4)
+    assert offered(signed_in, q, at)["This session"][0] == label
+    assert "This session" not in offered(signed_in, q), "on a page of no session"
+    link = read(signed_in.get("/palette", {"at": at, "q": q})).one("main").all("a")[0]
+    going = signed_in.get(link.attributes["href"])
+    assert going.status_code == (200 if q == "1801" else 302)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from viewer.pages.preferences import THEMES, listed_stores, theme, way_here
 from viewer.pages.redaction import name, redacts
 from viewer.pages.session.filters import FILTERS
 from viewer.pages.session.header import resume_command
+from viewer.pages.session.window import NEWEST, moment_of
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
@@ -69,7 +70,7 @@ def palette(request: HttpRequest) -> HttpResponse:
     at = way_here(request) if is_fragment(request) else request.GET.get("at", "")
     q, urls, redacting = line(request.GET.get("q", ""), LONGEST), session_at(at), redacts(request)
     groups = (
-        ("This session", _matching(q, _of_session(urls, redacting=redacting) if urls else ())),
+        ("This session", (*_goes(q, urls), *_matching(q, _of_session(urls, redacting=redacting))) if urls else ()),
         ("Sessions", _sessions(q, listed_stores(request), redacting=redacting)),
         ("Pages", _matching(q, _pages())),
         ("Actions", _matching(q, _actions(theme(request), redacting=redacting))),
@@ -94,8 +95,21 @@ def _matching(q: str, entries: Iterable[PaletteEntry]) -> tuple[PaletteEntry, ..
     return tuple(each for each in entries if all(word in f"{each.label} {each.also}".casefold() for word in words))
 
 
+def _goes(q: str, urls: SessionUrls) -> Iterator[PaletteEntry]:
+    """Where *Go to* leads: a number, an id, a day, the first or the newest message."""
+    label = "the first message" if q.lower() == "first" else "the newest message" if q.lower() in NEWEST else ""
+    number = q.removeprefix("#").replace(",", "")
+    if number.isascii() and number.isdigit():
+        label = f"message {q}" if q.startswith("#") else f"message {int(number[:19]):,}"
+    elif not label and moment_of(q) is not None:
+        label = q
+    if label:
+        yield PaletteEntry(f"Go to {label}", urls.view(at=q))
+
+
 def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]:
     yield PaletteEntry("Compact…", f"{urls.href}#plan", press=".sheet-open a, #plan, #side")
+    yield PaletteEntry("Go to message or day…", urls.view(), press="#at", also="first newest last number date")
     yield PaletteEntry("Find in this session", urls.view("find"), press="#find")
     yield PaletteEntry("Files touched", urls.view("files"), press="#files-touched > summary", also="edits changed")
     failed = "#commands-failed > summary"

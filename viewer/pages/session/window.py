@@ -28,6 +28,7 @@ from .contents import Item, prompt_items
 from .messages import MessageContext, MessageToShow, ShownMessage, of_history, shown_messages
 from .turns import TurnWork, begins_turn, turns
 
+NEWEST = ("newest", "last")  # what somebody may type for the newest message
 WINDOW = 60
 PROBES = 40  # messages whose times are read at once to find the first of a day
 GROUP_LIMIT = 60  # messages by which a window may grow so that a call and its results are not torn apart
@@ -226,7 +227,7 @@ def sought(request: HttpRequest, opened: OpenSession, only: str = "") -> Sought:
     if typed.lower() == "first":
         first = index.entry(0).id
         return Sought(typed, urls.view(around=first, only=only) if only else urls.message(first))
-    if typed.lower() in ("newest", "last"):
+    if typed.lower() in NEWEST:
         return Sought(typed, urls.view(only=only))  # where a session opens
     number = typed.removeprefix("#").replace(",", "")
     if number.isascii() and number.isdigit():
@@ -256,10 +257,8 @@ def _by_number(opened: OpenSession, typed: str, number: int) -> Sought:
 
 
 def _by_time(opened: OpenSession, typed: str) -> Sought:
-    try:
-        moment = datetime.fromisoformat(typed)
-        since = (moment if moment.tzinfo else timezone.make_aware(moment)).timestamp()
-    except (ValueError, OverflowError):
+    since = moment_of(typed)
+    if since is None:
         return Sought(typed, problem=f"“{typed}” is no message number, as 1234, and no date, as 2026-11-03.")
     at = _first_since(opened, since)
     if at is not None:
@@ -267,6 +266,15 @@ def _by_time(opened: OpenSession, typed: str) -> Sought:
     newest = formats.day(times(opened, [opened.index.messages - 1]).get(opened.index.messages - 1))
     ending = f" The newest message is of {newest}." if newest else ""
     return Sought(typed, problem=f"Nothing was said on or after {typed}.{ending}")
+
+
+def moment_of(typed: str) -> float | None:
+    """The moment that a date or a time in ISO 8601 names; None for other text."""
+    try:
+        parsed = datetime.fromisoformat(typed)
+        return (parsed if parsed.tzinfo else timezone.make_aware(parsed)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _first_since(opened: OpenSession, moment: float) -> int | None:
