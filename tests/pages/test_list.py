@@ -204,14 +204,28 @@ def test_many_are_compacted_after_a_question(signed_in: Client, open_hermes_stor
     titles, keys = ("Airline desk, week 29", "Airline desk, week 30"), [f"hermes/{WEEK_29}", f"hermes/{WEEK_30}"]
     signed_in.get("/")
     asked = read(signed_in.post("/compact", {"session": [*keys, "hermes/none"]})).one("main")
-    assert asked.one("h1").text == "Compact 3 sessions?" and not Run.objects.exists()
+    assert asked.one("h1").text == "Compact 2 sessions?" and not Run.objects.exists()
+    assert "1 of those chosen cannot be compacted" in asked.text
     assert all(title in asked.text for title in titles) and "no such session" in asked.text
     fields = [field.attributes for field in asked.one("form").all("input")]
     sent = [field["value"] for field in fields if field["name"] == "session"]
+    assert sent == keys
     done = read(signed_in.post("/compact", {"session": sent, "confirm": "yes"})).one("main")
     assert [run.status for run in Run.objects.all()] == ["applied", "applied"]
     hrefs = {link.attributes["href"] for link in done.all("a")}
     assert {f"/runs/{run.pk}" for run in Run.objects.all()} <= hrefs
+
+
+def test_what_cannot_be_compacted_is_left_out_before_the_question(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    open_hermes_store(16)
+    signed_in.get("/")
+    for sent, head in (({}, "Nothing to compact"), ({"confirm": "yes"}, "Nothing was compacted")):
+        page = read(signed_in.post("/compact", {"session": f"hermes/{WEEK_30}"} | sent)).one("main")
+        assert page.one("h1").text == head and "can only split a session in two" in page.text
+        assert not page.all("form") and "See the runs" not in page.text
+    assert not Run.objects.exists()
 
 
 @pytest.mark.usefixtures("three")

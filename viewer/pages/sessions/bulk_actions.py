@@ -5,7 +5,7 @@ compacted each as by *Compact now*, or exported into one zip file.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from tempfile import TemporaryFile
@@ -24,10 +24,11 @@ from viewer.pages.redaction import redacts
 from viewer.pages.session.export import FORMATS
 from viewer.rendering.texts import line
 from viewer.runs import service
-from viewer.runs.planning import Options, mode_of, setting_of
+from viewer.runs.planning import Options, compacting, mode_of, setting_of
 from viewer.runs.providers.summarizers import summarizers
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound, StoreError
+from viewer.stores.refused import reason_of
 from viewer.stores.registry import get_store, open_store, writer_of
 from viewer.web.session_urls import SessionUrls
 from viewer.web.url_segments import name_in, segment
@@ -140,14 +141,23 @@ def _of_store(
 @require_POST
 @shows_refusals
 def compact(request: HttpRequest) -> HttpResponse:
-    """Ask, with the sessions' names; once confirmed, start a run for each that is applied directly."""
+    """Ask, with the sessions' names, those that cannot be compacted apart; once confirmed, start a run for each of the
+    others that is applied directly.
+    """
     keys = chosen(request)
     if len(keys) > AT_ONCE:
         raise StoreError(f"At most {AT_ONCE} sessions are compacted together; {len(keys):,} were chosen.")
     confirmed = "confirm" in request.POST
-    sessions = [_compacted(each) if confirmed else each for each in _chosen(keys, redacting=redacts(request))]
-    splits = any(each.split for each in sessions)
-    data = {"sessions": sessions, "done": confirmed, "splits": splits, "back": _back(request)}
+    ticked = _chosen(keys, redacting=redacts(request), to_compact=True)
+    sessions = [_compacted(each) if confirmed else each for each in ticked]
+    able = [each for each in sessions if not each.problem]
+    data = {
+        "able": able,
+        "refused": sorted((each for each in sessions if each.problem), key=lambda each: each.problem),
+        "done": confirmed,
+        "splits": any(each.split for each in able),
+        "back": _back(request),
+    }
     return page(request, "sessions/compact_many.html", data)
 
 
@@ -162,13 +172,14 @@ def _compacted(each: ChosenSession) -> ChosenSession:
     return replace(each, run=run.pk, split=run.mode == "split")
 
 
-def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenSession]:
-    """The sessions in the order of the form, with their data from the catalog."""
+def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool, to_compact: bool = False) -> list[ChosenSession]:
+    """The sessions in the order of the form, with their data from the catalog, and how each is compacted."""
     usable = {each.name: each.label for each in summarizers().values()}
     rows: dict[tuple[str, str], SessionIndex] = {}
     problems: dict[str, str] = {}
     by: dict[str, str] = {}
     split: set[tuple[str, str]] = set()
+    refused: dict[tuple[str, str], str] = {}
     for name in dict.fromkeys(store for store, _ in keys):
         try:
             store = get_store(name)
@@ -176,24 +187,27 @@ def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenS
                 (name, each.session_id): each for each in lines.of_sessions(store, [i for n, i in keys if n == name])
             }
             by[name] = usable[usual_summarizer(store)]
-            split |= {(name, session_id) for session_id in _split(store, [i for n, i in keys if n == name])}
+            if to_compact:
+                for session_id, mode, reason in _ways(store, [i for n, i in keys if n == name]):
+                    if mode == "split":
+                        split.add((name, session_id))
+                    if reason:
+                        refused[name, session_id] = reason
         except StoreError as problem:
             problems[name] = problem.message
-    sessions = [_session(key, rows.get(key), by, problems.get(key[0], ""), redacting) for key in keys]
+    problem_of = {key: problems.get(key[0]) or refused.get(key, "") for key in keys}
+    sessions = [_session(key, rows.get(key), by, problem_of[key], redacting) for key in keys]
     return [replace(each, split=(each.place.store, each.place.session) in split) for each in sessions]
 
 
-def _split(store: Store, session_ids: Sequence[str]) -> list[str]:
-    """Those of the sessions that will be split."""
-    setting, split = setting_of(store), []
-    if setting.mode != "split":
-        return []
+def _ways(store: Store, session_ids: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Of each session its id, the mode in which it will be compacted, and why it cannot be; "" if it can."""
+    setting = setting_of(store)
     with open_store(store, listed=True) as reader:
         for session_id in session_ids:
-            with suppress(NotFound):  # said when it is started
-                if mode_of(reader, session_id, Options(), setting)[0] == "split":
-                    split.append(session_id)
-    return split
+            with suppress(NotFound):  # it has no row in the catalog either, which is a problem of its own
+                mode, _ = mode_of(reader, session_id, Options(), setting)
+                yield session_id, mode, reason_of(reader.refusal(session_id, compacting(mode)))
 
 
 def _session(
