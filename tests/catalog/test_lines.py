@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -17,8 +18,9 @@ from tests.catalog.list_pages import FILTERS, ORDERS, walk
 from tests.factories.session_lists import EVERYTHING, ids, listed, owner, settle
 from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from viewer.catalog import lines, sync, sync_worker
-from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
+from viewer.catalog.lines import Order, SessionFilter, counts, page_of_lines, sort_key
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
+from viewer.catalog.needs_compaction import lately
 from viewer.stores.registry import get_store
 
 pytestmark = [
@@ -85,7 +87,7 @@ def wanted_by(line: SessionIndex, wanted: dict[str, Any]) -> bool:
         kind.archived == (state == "archived")
         and (state not in ("open", "ended") or kind.ended == (state == "ended"))
         and all(getattr(kind, name) == wanted[name] for name in ("source", "model", "compacted") if name in wanted)
-        and (kind.near or not wanted.get("near"))
+        and (not wanted.get("near") or (kind.is_near_and_open and line.last_active >= lately()))
         and all(word in line.words for word in wanted.get("q", "").casefold().split())
     )
 
@@ -231,15 +233,20 @@ def test_copies_of_one_store_are_merged_in_one_order(
 
 def test_sessions_near_the_agents_own_threshold_need_compaction(empty_store: EmptyStore) -> None:
     empty_store.session("small", model="gpt-4")  # a window of 8,192 tokens: its agent waits for 85 % of it
-    empty_store.say("small", "user", "few words")
-    empty_store.session("large", model="gpt-4")
-    empty_store.say("large", "user", "many more words " * 2_200)
+    empty_store.say("small", "user", "few words", timestamp=time.time() - 60)
+    now, day = time.time(), 86_400
+    for name, ago in (("large", 2), ("rests", 40)):
+        empty_store.session(name, model="gpt-4")
+        empty_store.say(name, "user", "many more words " * 2_200, timestamp=now - ago * day)
+    empty_store.session("ended", model="gpt-4", ended_at=now)
+    empty_store.say("ended", "user", "many more words " * 2_200, timestamp=now - day)
     assert ids(near=True) == []
     sync_worker.sync_all()
     assert ids(near=True) == ["large"]
+    assert counts(sync.store_listings([get_store("own")]), SessionFilter()).of(SessionFilter(near=True)) == 1
     (empty_store.path.parent / "config.yaml").write_text("compression: {threshold_tokens: 1}")
     owner(empty_store.path, "UPDATE sessions SET title = 'x' WHERE id = 'small'")
-    assert set(ids()) == {"small", "large"}
+    assert set(ids()) == {"small", "large", "rests", "ended"}
     assert set(ids(near=True)) == {"small", "large"}
 
 

@@ -58,7 +58,8 @@ def sessions(
     """Newest first by `order`.
 
     For a conversation split into parts, only the newest part; archived ones only on request. `project` is a working
-    directory, as in `cwd`. `near` selects sessions whose tokens are close to the agent's threshold.
+    directory, as in `cwd`. `near` selects sessions that need compaction: their tokens are close to the
+    agent's threshold, they are open, no sub-agents', and were active in the last 30 days.
     """
     filters = SessionFilter(
         q=q, source=source, model=model, project=storable(project), state=state, compacted=compacted, near=near,

@@ -15,11 +15,12 @@ from typing import Any, Literal
 
 from cachetools import LRUCache, cached
 from django.db import connection
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 from django.db.models.functions import Coalesce
 
 from viewer.catalog import sync, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
+from viewer.catalog.needs_compaction import lately
 from viewer.catalog.sync import StoreListing
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
@@ -46,9 +47,9 @@ ROUNDS, AHEAD = 8, 5_000  # of comparing lines with the stores before they are s
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
     """The filter of a list of sessions; empty fields do not filter. `q` is searched for in titles, ids, first requests
-    and working directories; `project` is such a directory; `near` selects sessions that need compaction; `delegated`
-    selects sub-agents' sessions (True) or all others (False); with `only`, only these sessions count, as (name of the
-    store, id).
+    and working directories; `project` is such a directory; `near` selects sessions that need compaction: their tokens
+    are close to the agent's threshold, they are open, no sub-agents', and were active lately; `delegated` selects
+    sub-agents' sessions (True) or all others (False); with `only`, only these sessions count, as (name of the store, id).
     """
 
     q: str = ""
@@ -188,7 +189,7 @@ def _matches(kind: FacetGroup, session_filter: SessionFilter) -> bool:
         and session_filter.model in ("", kind.model)
         and session_filter.compacted in (None, kind.compacted)
         and session_filter.delegated in (None, kind.delegated)
-        and (kind.near or not session_filter.near)
+        and (kind.is_near_and_open or not session_filter.near)
     )
 
 
@@ -218,17 +219,21 @@ def delegated_in(state: StoreState) -> int:
 @dataclass(frozen=True)
 class Counts:
     """The number of sessions in a list, and in lists with one part of the filter changed; None if that takes too long,
-    because many lines have the words. `numbers` are by working directory and kind.
+    because many lines have the words. `numbers` are by working directory and kind, and `recent` those of lines that
+    were active lately.
     """
 
     kinds: tuple[FacetGroup, ...]
     numbers: dict[str, dict[int, int]] | None
+    recent: dict[str, dict[int, int]] | None
 
     def of(self, session_filter: SessionFilter, states: Collection[int] | None = None) -> int | None:
         """The number of sessions that match this filter; with `states`, only in those stores."""
-        if self.numbers is None:
+        by_project = self._of(session_filter)
+        if by_project is None:
             return None
-        numbers = self._totals if not session_filter.project else self.numbers.get(session_filter.project, {})
+        project, totals = session_filter.project, self._totals[session_filter.near]
+        numbers = totals if not project else by_project.get(project, {})
         return sum(numbers.get(pk, 0) for pk in self._matching(session_filter, states))
 
     def projects(self, session_filter: SessionFilter, states: Collection[int] | None = None) -> dict[str, int]:
@@ -236,21 +241,25 @@ class Counts:
         kinds = set(self._matching(session_filter, states))
         sums = {
             project: sum(number for kind, number in by_kind.items() if kind in kinds)
-            for project, by_kind in (self.numbers or {}).items()
+            for project, by_kind in (self._of(session_filter) or {}).items()
             if project
         }
         return {project: number for project, number in sums.items() if number}
+
+    def _of(self, session_filter: SessionFilter) -> dict[str, dict[int, int]] | None:
+        return self.recent if session_filter.near else self.numbers
 
     def _matching(self, session_filter: SessionFilter, states: Collection[int] | None) -> Iterator[int]:
         kinds = (kind for kind in self.kinds if states is None or kind.state_id in states)
         return (kind.pk for kind in kinds if _matches(kind, session_filter))
 
     @cached_property
-    def _totals(self) -> Counter[int]:
-        """The number of sessions of each kind."""
-        totals = Counter[int]()
-        for by_kind in (self.numbers or {}).values():
-            totals.update(by_kind)
+    def _totals(self) -> tuple[Counter[int], Counter[int]]:
+        """The number of sessions of each kind, and of those that were active lately."""
+        totals = Counter[int](), Counter[int]()
+        for total, by_project in zip(totals, (self.numbers, self.recent), strict=True):
+            for by_kind in (by_project or {}).values():
+                total.update(by_kind)
         return totals
 
 
@@ -260,19 +269,26 @@ def counts(listings: Sequence[StoreListing], session_filter: SessionFilter) -> C
     """
     kinds, words = tuple(kinds_of(listings)), _words(session_filter)
     if session_filter.only is None and not words:
-        return Counts(kinds, _numbers(listings))
+        return Counts(kinds, _numbers(listings), _numbers(listings, recent=True))
     some = _with_words(words) if session_filter.only is None else _numbers_of_sessions(listings, session_filter.only)
     if some is None:
-        return Counts(kinds, None)
-    rows = SessionIndex.objects.filter(pk__in=some).values_list("cwd", "kind_id", "words")
-    found = Counter((cwd, kind) for cwd, kind, text in rows if all(word in text for word in words))
-    return Counts(kinds, _by_project((cwd, kind, number) for (cwd, kind), number in found.items()))
+        return Counts(kinds, None, None)
+    since = lately()
+    rows = SessionIndex.objects.filter(pk__in=some).values_list("cwd", "kind_id", "last_active", "words")
+    found = [(cwd, kind, at >= since) for cwd, kind, at, text in rows if all(word in text for word in words)]
+    both = Counter((cwd, kind) for cwd, kind, _ in found), Counter((cwd, kind) for cwd, kind, is_new in found if is_new)
+    numbers, recent = (_by_project((*key, number) for key, number in each.items()) for each in both)
+    return Counts(kinds, numbers, recent)
 
 
-def _numbers(listings: Iterable[StoreListing]) -> dict[str, dict[int, int]]:
-    """The number of lines of each working directory and kind."""
-    states = [listing.state for listing in listings if listing.state]
-    return _by_project((cwd, kind, number) for state in states for cwd, kind, number, _ in _numbers_of(state))
+def _numbers(listings: Iterable[StoreListing], *, recent: bool = False) -> dict[str, dict[int, int]]:
+    """The number of lines of each working directory and kind; with `recent`, of those that were active lately."""
+    states, since = [listing.state for listing in listings if listing.state], lately()
+    return _by_project(
+        (cwd, kind, new if recent else number)
+        for state in states
+        for cwd, kind, number, _, new in _numbers_of(state, since)
+    )
 
 
 def _by_project(rows: Iterable[tuple[str, int, int]]) -> dict[str, dict[int, int]]:
@@ -282,12 +298,15 @@ def _by_project(rows: Iterable[tuple[str, int, int]]) -> dict[str, dict[int, int
     return numbers
 
 
-@cached(LRUCache(64), key=edition, lock=Lock())
-def _numbers_of(state: StoreState) -> list[tuple[str, int, int, float]]:
-    """(working directory, kind, number of lines, last activity) of a store; counted once per edition of its lines."""
+@cached(LRUCache(64), key=lambda state, since: (edition(state), since), lock=Lock())
+def _numbers_of(state: StoreState, since: float) -> list[tuple[str, int, int, float, int]]:
+    """(working directory, kind, number of lines, last activity, number of lines that were active since then) of a store;
+    counted once per edition of its lines and hour.
+    """
     kinds = FacetGroup.objects.filter(state=state).values("pk")
     lines = SessionIndex.objects.filter(kind__in=kinds).order_by()
-    return list(lines.values_list("cwd", "kind_id").annotate(Count("pk"), Max("last_active")))
+    recent = Count("pk", filter=Q(last_active__gte=since))
+    return list(lines.values_list("cwd", "kind_id").annotate(Count("pk"), Max("last_active"), recent=recent))
 
 
 def projects(listed: SessionList, session_filter: SessionFilter) -> list[tuple[str, int, float]]:
@@ -295,10 +314,11 @@ def projects(listed: SessionList, session_filter: SessionFilter) -> list[tuple[s
     the one active last first.
     """
     kinds = {kind.pk for kind in listed.kinds if _matches(kind, session_filter)}
-    numbers, newest = Counter[str](), dict[str, float]()
+    numbers, newest, since = Counter[str](), dict[str, float](), lately()
     for state in (listing.state for listing in listed.listings if listing.state):
-        for cwd, kind, number, at in _numbers_of(state):
-            if cwd and kind in kinds:
+        for cwd, kind, every, at, recent in _numbers_of(state, since):
+            number = recent if session_filter.near else every
+            if cwd and kind in kinds and number:
                 numbers[cwd] += number
                 newest[cwd] = max(at, newest.get(cwd, at))
     return sorted(((cwd, numbers[cwd], at) for cwd, at in newest.items()), key=lambda row: row[2], reverse=True)
@@ -316,6 +336,8 @@ def pinned(listed: SessionList, session_filter: SessionFilter, ours: Sequence[tu
     few = SessionIndex.objects.filter(pk__in=marked).values_list("last_active", "pk", "kind_id")
     if session_filter.project:
         few = few.filter(cwd=session_filter.project)
+    if session_filter.near:
+        few = few.filter(last_active__gte=lately())
     newest = sorted(((time, pk) for time, pk, kind in few if kind in chosen), reverse=True)[:PINNED]
     return _lines([pk for _, pk in newest], "recent") if newest else []
 
@@ -343,13 +365,14 @@ def _line_ids(
         if not kinds:
             return []
     column, ascending = _column(session_filter.order), session_filter.order == "title"
-    query = _Query(column, ascending, kinds, project, words, after, limit)
+    since = lately() if session_filter.near else None
+    query = _Query(column, ascending, kinds, project, since, words, after, limit)
     if session_filter.only is not None:
         return query.among(_numbers_of_sessions(listings, session_filter.only))
     if words:
         rare = _with_words(words)
         return query.in_order(None) if rare is None else query.among(rare)
-    ids = query.in_order(WINDOW) if not project else []
+    ids = query.in_order(WINDOW) if not project and since is None else []
     if len(ids) < limit:
         ids = query.by_kind() if len(kinds) <= KINDS else query.in_order(None)
     return ids
@@ -392,6 +415,7 @@ class _Query:
     ascending: bool
     kinds: Sequence[int]
     project: str
+    since: float | None
     words: Sequence[str]
     after: Key | None
     limit: int
@@ -416,7 +440,7 @@ class _Query:
         words = f" AND {self._within}" + " AND words LIKE %s ESCAPE '!'" * len(self.words)
         sql = f"SELECT id FROM catalog_line WHERE {where} AND {self._condition}{words} ORDER BY {self._key} LIMIT %s"
         patterns = [f"%{_escaped(word)}%" for word in self.words]
-        return _ids(sql, [*values, *self.kinds, *self._directory, *patterns, self.limit])
+        return _ids(sql, [*values, *self.kinds, *self._bounds, *patterns, self.limit])
 
     def by_kind(self) -> list[int]:
         """Read the matching kinds in order and merge them."""
@@ -424,7 +448,7 @@ class _Query:
             f"SELECT * FROM (SELECT id, session_id, {self.column} AS place FROM catalog_line WHERE kind_id = %s AND "
             f"{self._within} AND {self._behind} ORDER BY {self._key} LIMIT %s) AS one"
         )
-        values = [value for kind in self.kinds for value in (kind, *self._directory, *self._after, self.limit)]
+        values = [value for kind in self.kinds for value in (kind, *self._bounds, *self._after, self.limit)]
         merged = " UNION ALL ".join([one] * len(self.kinds))
         return _ids(f"SELECT id FROM ({merged}) AS merged ORDER BY {self._placed} LIMIT %s", [*values, self.limit])
 
@@ -451,11 +475,12 @@ class _Query:
 
     @property
     def _within(self) -> str:
-        return "cwd = %s" if self.project else "1 = 1"
+        return ("cwd = %s" if self.project else "1 = 1") + ("" if self.since is None else " AND last_active >= %s")
 
     @property
-    def _directory(self) -> Sequence[str]:
-        return (self.project,) if self.project else ()
+    def _bounds(self) -> Sequence[str | float]:
+        """The values of `_within`."""
+        return *((self.project,) if self.project else ()), *(() if self.since is None else (self.since,))
 
     @property
     def _condition(self) -> str:

@@ -87,6 +87,11 @@ class FacetGroup(models.Model):
     def __str__(self) -> str:
         return f"{self.source} {self.model}"
 
+    @property
+    def is_near_and_open(self) -> bool:
+        """Whether these sessions need compaction, if they were active lately: somebody may go on with them."""
+        return self.near and not (self.ended or self.archived or self.delegated)
+
 
 class SessionIndex(models.Model):
     """One session as lists show it. Times in epoch seconds; `row` is its row number in the store.

@@ -1,11 +1,16 @@
-"""Whether a session needs compaction soon: its tokens in context against the agent's own threshold."""
+"""Whether a session needs compaction soon: its tokens in context against the agent's own threshold, and somebody may go
+on with it, so it is open and was active lately.
+"""
 
 from __future__ import annotations
+
+import time
 
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
 
 NEAR = 0.9  # of the threshold
+LATELY = 30 * 86_400  # seconds; a session that rests longer is hardly gone on with
 USUAL = 0.75  # of the window, if the agent is configured not to compact by itself
 
 
@@ -18,3 +23,8 @@ def threshold(store: Store, model: str, window: int) -> int:
 def is_near(store: Store, model: str, window: int, tokens: int | None) -> bool:
     """Whether so many tokens are close to the threshold, or beyond it; False while they are not counted."""
     return tokens is not None and window > 0 and tokens >= NEAR * threshold(store, model, window)
+
+
+def lately() -> float:
+    """The time since which a session was active lately, by the hour: lists and counts of one hour agree."""
+    return time.time() // 3_600 * 3_600 - LATELY

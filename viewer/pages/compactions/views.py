@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from viewer.pages.http import page
 from viewer.pages.parts.run_card import STATUS, after_tokens
 from viewer.pages.preferences import listed_stores
 from viewer.pages.redaction import redacts, session_for
-from viewer.pages.sessions.lines import LATELY, shown_lines
+from viewer.pages.sessions.lines import shown_lines
 from viewer.rendering import formats
 from viewer.rendering.charts import Chart, bar_of, bars, day_name
 from viewer.rendering.texts import line
@@ -89,9 +88,8 @@ class StoreFindings:
 def compactions(request: HttpRequest) -> HttpResponse:
     runs, stores = service.listed(RUNS, large="report"), listed_stores(request)
     findings = _in_stores(request, stores, runs)
-    near = page_of_lines(SessionFilter(near=True, state="open", delegated=False), stores, NEAR)
-    lately = tuple(line for line in near.lines if line.last_active > time.time() - LATELY)
-    near_lines, unshown = shown_lines(replace(near, lines=lately), all_labels(), redacting=redacts(request))
+    near = page_of_lines(SessionFilter(near=True), stores, NEAR)
+    near_lines, unshown = shown_lines(near, all_labels(), redacting=redacts(request))
     run_lines, unshown_runs = lines_of(runs, partial(_run, findings.names), lambda run: (f"Run {run.pk}", run.store))
     real = {store.name for store in stores if not store.is_managed} or {store.name for store in stores}
     counted = [each for each in findings.boundaries if each.adds and each.place.store in real]
@@ -102,7 +100,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
         "chart": drawn((each.numbers.at, each.reclaimed) for each in counted),
         "habits": habits(),
         "near": near_lines,
-        "more_near": near.more or len(lately) < len(near.lines),
+        "more_near": near.more,
         "broken": (*findings.broken, *unshown, *unshown_runs),
         "problems": findings.problems,
         "cut": findings.cut,

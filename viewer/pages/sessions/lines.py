@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ from django.utils.safestring import SafeString
 from viewer.catalog import lines
 from viewer.catalog.lines import SessionList
 from viewer.catalog.models import SessionIndex, name_of
+from viewer.catalog.needs_compaction import lately
 from viewer.labels.models import SessionLabel
 from viewer.labels.sessions import Labels
 from viewer.pages.filters import Link
@@ -21,8 +21,6 @@ from viewer.rendering.texts import line as one_line
 from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import segment
-
-LATELY = 30 * 86_400  # seconds; a session that rests longer is hardly gone on with
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +51,6 @@ class SessionLine:
     pinned: bool
     is_below: bool = False
     is_lifted: bool = False
-
-    @property
-    def is_due_for_compaction(self) -> bool:
-        """Whether it needs compaction and somebody may go on with it: it is open and was active lately."""
-        row = self.row
-        is_lately = row.last_active > time.time() - LATELY
-        return self.near and is_lately and row.ended_at is None and not row.delegated and not row.archived
 
     @property
     def key(self) -> str:
@@ -95,7 +86,7 @@ def shown_lines(
     their names.
     """
     stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
-    near = {kind.pk for kind in listed.kinds if kind.near}
+    near, since = {kind.pk for kind in listed.kinds if kind.is_near_and_open}, lately()
     seem, active = lines.guessed(listed.lines), listed.active()
 
     def make(each: SessionIndex) -> SessionLine | UnreadableLine:
@@ -103,8 +94,9 @@ def shown_lines(
         if each.problem:
             return UnreadableLine(one_line(redacted(each.title, redacting), 80), store, each.problem)
         label = labels.of((store, each.session_id))
-        state = "running" if each.pk in active else "needs compaction" if each.kind_id in near else ""
-        return shown_line(each, store, state, seem.get(each.pk), label, redacting, near=each.kind_id in near)
+        is_near = each.kind_id in near and each.last_active >= since
+        state = "running" if each.pk in active else "needs compaction" if is_near else ""
+        return shown_line(each, store, state, seem.get(each.pk), label, redacting, near=is_near)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 

@@ -83,7 +83,7 @@ def _page(
     on_page = replace(listed, lines=(*(() if stores is None else above), *below))
     shown, broken = shown_lines(on_page, labels, redacting=redacting)
     is_whole = stores is not None and not pairs and form.after is None
-    lifted = [replace(line, is_lifted=True) for line in shown if is_whole and line.is_due_for_compaction][:LIFTED]
+    lifted = [replace(line, is_lifted=True) for line in shown if is_whole and line.near][:LIFTED]
     above_others = {line.row.pk for line in lifted}
     shown = tuple(line for line in shown if line.row.pk not in above_others)
     data = {
