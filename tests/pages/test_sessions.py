@@ -471,6 +471,17 @@ def test_a_project_with_a_secret_is_no_choice_where_secrets_are_redacted(
         assert secret not in signed_in.get(address).content.decode()
 
 
+def test_earlier_parts_and_the_archive_are_counted_apart(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", end_reason="compression", ended_at=PRESENT)
+    empty_store.session("b", parent_session_id="a", started_at=PRESENT + 1)
+    empty_store.session("c", archived=1)
+    for name in "abc":
+        empty_store.say(name, "user", "hello")
+    sync_worker.sync_all()
+    assert "1 session, and 1 earlier part, 1 archived" in read(signed_in.get("/stores")).text
+    assert "1 session" in read(signed_in.get("/?store=own")).one(id="total").text
+
+
 def test_sub_agents_are_below_the_session_that_started_them(signed_in: Client, empty_store: EmptyStore) -> None:
     config = '{"_delegate_from": "%s"}'
     for at, (name, parent) in enumerate((("c", "a"), ("a", ""), ("d", "c"), ("b", ""), ("e", "gone"))):
@@ -478,7 +489,7 @@ def test_sub_agents_are_below_the_session_that_started_them(signed_in: Client, e
         empty_store.session(name, title=f"Session {name}", **more)
         empty_store.say(name, "user", "hello", timestamp=PRESENT + at)
     sync_worker.sync_all()
-    assert "2 sessions and 3 sub-agents" in read(signed_in.get("/stores")).text
+    assert "2 sessions, and 3 sub-agents" in read(signed_in.get("/stores")).text
     page = read(signed_in.get("/?sub-agents=shown"))
     assert [href[-1] for href in links(page)] == ["e", "b", "a", "c", "d"]
     assert [line.one(cls="title").one("a").text[-1] for line in page.all("li", "below")] == ["c", "d"]

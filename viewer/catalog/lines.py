@@ -211,9 +211,15 @@ def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex
 # -- how many there are -----------------------------------------------------------------------------------------------
 
 
-def delegated_in(state: StoreState) -> int:
-    """The number of listed sessions of a store that are sub-agents'."""
-    return SessionIndex.objects.filter(kind__state_id=state.pk, kind__delegated=True).count()
+def beyond_list(state: StoreState) -> dict[str, int]:
+    """The numbers of sessions of a store that its list does not show at first: earlier parts of a conversation, those in
+    the archive, and sub-agents'.
+    """
+    return SessionIndex.objects.filter(state=state).aggregate(
+        parts=Count("pk", filter=Q(tip=False)),
+        archived=Count("pk", filter=Q(kind__archived=True, kind__delegated=False)),
+        sub_agents=Count("pk", filter=Q(kind__delegated=True)),
+    )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from viewer.catalog.search import indexing
 from viewer.catalog.search.indexing import TextProgress
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.sessions.views import why_open
+from viewer.rendering import formats
 from viewer.runs import workers
 from viewer.stores.base import Capabilities, Store
 from viewer.stores.errors import StoreError
@@ -57,7 +58,8 @@ def listed(request: HttpRequest, store: str) -> HttpResponse:
 
 
 def _shown(store: Store) -> dict[str, Any]:
-    """A store with its abilities, or the `problem` why it cannot be opened. `sub_agents` are not among its `sessions`.
+    """A store with its abilities, or the `problem` why it cannot be opened. Its `sessions` are those of the list; the
+    others are `beyond` it.
     `index` is how far this site indexed its text, None for a store with its own index.
     """
     shown = {"store": store, "why": why_open(store), "problem": ""}
@@ -66,14 +68,18 @@ def _shown(store: Store) -> dict[str, Any]:
             capabilities, refusal = reader.capabilities(), reader.refusal(None)
             state = sync.state_at(store)
             index = indexing.progress(state) if reader.offers_text else None
-            sub_agents = min(lines.delegated_in(state), capabilities.sessions)
+            beyond = lines.beyond_list(state)
     except StoreError as problem:
         return {**shown, "problem": problem.message}
     return {
         **shown,
         "capabilities": capabilities,
-        "sessions": capabilities.sessions - sub_agents,
-        "sub_agents": sub_agents,
+        "sessions": max(capabilities.sessions - sum(beyond.values()), 0),
+        "beyond": ", ".join(
+            formats.counted(beyond[name], one) if one else f"{beyond[name]:,} archived"
+            for name, one in (("parts", "earlier part"), ("archived", ""), ("sub_agents", "sub-agent"))
+            if beyond[name]
+        ),
         "abilities": _abilities(capabilities, refusal, index),
         "remarks": remarks(store),
         "index": index,
