@@ -471,6 +471,13 @@ def test_a_project_with_a_secret_is_no_choice_where_secrets_are_redacted(
         assert secret not in signed_in.get(address).content.decode()
 
 
+def test_a_title_of_emoji_alone_has_the_first_words(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="🐝🍯")
+    empty_store.say("a", "user", "Where do bees sleep?")
+    line = read(signed_in.get("/")).one("li", "session")
+    assert line.one(cls="title").one("a").text == "🐝🍯 Where do bees sleep?"
+
+
 def test_earlier_parts_and_the_archive_are_counted_apart(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("a", end_reason="compression", ended_at=PRESENT)
     empty_store.session("b", parent_session_id="a", started_at=PRESENT + 1)

@@ -224,7 +224,7 @@ def test_search_finds_words_in_both_indexes(demo: sqlite3.Connection) -> None:
         "SELECT DISTINCT title FROM {0} AS found, messages AS m, sessions AS s"
         " WHERE m.id = found.rowid AND s.id = m.session_id AND {0} MATCH ?"
     )
-    lisbon, kyoto = "Lisbon in October, five people and a dog", "京都の週末プラン 🍁"
+    lisbon, kyoto = "Lisbon in October, five people and a dog", "Kyoto, two days in autumn (京都の週末プラン 🍁)"
     assert demo.execute(query.format("messages_fts"), ("beagle",)).fetchall() == [(lisbon,)]
     assert demo.execute(query.format("messages_fts_trigram"), ("湯豆腐",)).fetchall() == [(kyoto,)]
 
