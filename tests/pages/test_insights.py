@@ -149,8 +149,25 @@ def test_it_begins_with_the_cost_only_where_one_of_these_days_is_known(
     empty_store.session("a", estimated_cost_usd=4.0)
     empty_store.say("a", "user", "hello", timestamp=time.time() - 60 * sums.DAY)
     sync_worker.sync_all()
-    assert "Tokens in context by day" in read(signed_in.get("/insights")).text
+    assert "Tokens in context by day" in read(signed_in.get("/insights?days=30")).text
     assert "Cost by day" in read(signed_in.get("/insights?days=90")).text
+
+
+@pytest.mark.parametrize(
+    ("ago", "days"),
+    [((), "30 days"), ((60,), "90 days"), ((1, 2.5), "30 days"), ((1, 60), "90 days"), ((1, 99), "all")],
+)
+def test_it_begins_with_the_days_that_have_something_to_show(
+    signed_in: Client, empty_store: EmptyStore, ago: tuple[float, ...], days: str
+) -> None:
+    for number, each in enumerate(ago):
+        empty_store.session(f"s{number}")
+        empty_store.say(f"s{number}", "user", "hello", timestamp=time.time() - each * sums.DAY)
+    sync_worker.sync_all()
+    current = [
+        link.text for link in read(signed_in.get("/insights")).one(cls="groups").all("a", **{"aria-current": "true"})
+    ]
+    assert current == [days, "day"]
 
 
 def test_a_sum_for_a_whole_session_is_divided_by_its_replies(signed_in: Client, empty_store: EmptyStore) -> None:

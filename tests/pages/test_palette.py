@@ -90,7 +90,8 @@ def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, emp
     at = empty_store.session("s", title="Sewing box")
     mine = offered(signed_in, at=f"{at}?around=3")["This session"]
     assert mine == [
-        "Compact…", "Go to message or day…", "Find in this session", "Files touched", "Commands that failed", "History", "What the model sees",
+        "Compact…", "Go to message or day…",
+        "Find in this session", "Files touched", "Commands that failed", "History", "What the model sees",
         "Export…", "Copy the resume command", "Rename, tags and note…", "Branch this session…", "Raw rows",
         "Show only prompts", "Show only replies", "Show only edits", "Show only commands", "Show only failures",
         "Show only thinking",

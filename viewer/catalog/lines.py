@@ -49,7 +49,8 @@ class SessionFilter:
     """The filter of a list of sessions; empty fields do not filter. `q` is searched for in titles, ids, first requests
     and working directories; `project` is such a directory; `near` selects sessions that need compaction: their tokens
     are close to the agent's threshold, they are open, no sub-agents', and were active lately; `delegated` selects
-    sub-agents' sessions (True) or all others (False); with `only`, only these sessions count, as (name of the store, id).
+    sub-agents' sessions (True) or all others (False); with `only`, only these sessions count, as (name of the
+    store, id).
     """
 
     q: str = ""
@@ -212,7 +213,7 @@ def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex
 
 
 def beyond_list(state: StoreState) -> dict[str, int]:
-    """The numbers of sessions of a store that its list does not show at first: earlier parts of a conversation, those in
+    """The numbers of sessions of a store that its list does not show at first: earlier parts of a conversation, those of
     the archive, and sub-agents'.
     """
     return SessionIndex.objects.filter(state=state).aggregate(
@@ -306,8 +307,8 @@ def _by_project(rows: Iterable[tuple[str, int, int]]) -> dict[str, dict[int, int
 
 @cached(LRUCache(64), key=lambda state, since: (edition(state), since), lock=Lock())
 def _numbers_of(state: StoreState, since: float) -> list[tuple[str, int, int, float, int]]:
-    """(working directory, kind, number of lines, last activity, number of lines that were active since then) of a store;
-    counted once per edition of its lines and hour.
+    """(working directory, kind, number of lines, last activity, number of lines active since then) of a store; counted
+    once per edition of its lines and hour.
     """
     kinds = FacetGroup.objects.filter(state=state).values("pk")
     lines = SessionIndex.objects.filter(kind__in=kinds).order_by()

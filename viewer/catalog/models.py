@@ -216,8 +216,8 @@ class SessionIndex(models.Model):
 
 def name_of(line: SessionIndex, words: int | None = None) -> str:
     """The name of a session for people; for a conversation in parts, the name without the number of the newest part. If
-    a first request is used as name, at most `words` characters of it. A title without a letter or digit, as of emoji, has
-    it added: not every font shows them, and nobody can say them.
+    a first request is used as name, at most `words` characters of it. It is added to a title without a letter or digit,
+    as of emoji: not every font shows them, and nobody can say them.
     """
     title = (line.base_title if line.parts > 1 else "") or line.title
     begun = line.first_words if words is None else shortened(line.first_words, words)

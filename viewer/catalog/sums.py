@@ -21,6 +21,8 @@ from django.db.models import (
     F,
     FloatField,
     Func,
+    Max,
+    Min,
     OuterRef,
     Q,
     Subquery,
@@ -155,6 +157,13 @@ def _spent(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]
 def _days_after(states: Sequence[StoreState], since: float) -> Any:
     after = day_number(since) if since else -1
     return SessionDay.objects.filter(state__in=states, day__gt=after).order_by()
+
+
+def active_between(states: Sequence[StoreState], since: float) -> tuple[float, float]:
+    """The first and the last time since then at which a session was active last; (0.0, 0.0) without one."""
+    lines = SessionIndex.objects.filter(state__in=states, kind__isnull=False, last_active__gt=since)
+    times = lines.aggregate(first=Min("last_active"), last=Max("last_active"))
+    return times["first"] or 0.0, times["last"] or 0.0
 
 
 def sessions_with_cost(states: Sequence[StoreState], since: float) -> int:

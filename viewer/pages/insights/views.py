@@ -32,7 +32,7 @@ from viewer.rendering.charts import Chart, bar_of, bars, day_name
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
 
-PERIODS = {"7": "7 days", "": "30 days", "90": "90 days", "all": "all"}
+PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all"}
 MEASURES = {
     "cost": "cost",
     "tokens": "tokens in context",
@@ -76,7 +76,8 @@ def insights(request: HttpRequest) -> HttpResponse:
     query, now = _query(request.GET), time.time()
     listings, demo = _listings()
     states = [listing.state for listing in listings if listing.state]
-    since = 0.0 if query["days"] == "all" else now - int(query["days"] or 30) * sums.DAY
+    query["days"] = query["days"] or _period(states, now)
+    since = _since(query["days"], now)
     totals = dict(sums.totals(states, since))
     totals |= {name: total(_sums(states, name, "store", since)) for name in OF_RUNS}
     is_cost_known = totals["cost"].value is not None
@@ -109,6 +110,21 @@ def insights(request: HttpRequest) -> HttpResponse:
         "demo": demo,
     }
     return page(request, "insights/insights.html", data)
+
+
+def _since(days: str, now: float) -> float:
+    return 0.0 if days == "all" else now - int(days) * sums.DAY
+
+
+def _period(states: Sequence[StoreState], now: float) -> str:
+    """The shortest period from 30 days on with sessions of more than one day; else the shortest with a session."""
+    shortest = ""
+    for days in ("30", "90", "all"):
+        first, last = sums.active_between(states, _since(days, now))
+        if last - first > sums.DAY:
+            return days
+        shortest = shortest or (days if last else "")
+    return shortest or "30"
 
 
 def _listings() -> tuple[list[StoreListing], bool]:
@@ -177,8 +193,13 @@ def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
         first=day_name(first),
         last=day_name(last),
         words=f"{words(whole.value, measure, is_least=whole.is_least)} from {day_name(first)} to {day_name(last)}. "
-        f"{bar_of(1, words(most, measure))}",
+        f"{bar_of(1, words(most, measure))}{_without_bar(sums)}",
     )
+
+
+def _without_bar(sums: Sequence[GroupSum]) -> str:
+    unknown = sum(each.value is None for each in sums)
+    return f" {formats.counted(unknown, 'day')} without a bar: the number is not known." if unknown else ""
 
 
 def words(value: float | None, measure: str, *, is_least: bool = False) -> str:
