@@ -471,6 +471,15 @@ def test_a_project_with_a_secret_is_no_choice_where_secrets_are_redacted(
         assert secret not in signed_in.get(address).content.decode()
 
 
+def test_a_long_directory_is_shortened_in_its_middle(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="A", cwd="/srv/marshmallow-code__marshmallow-1867")
+    empty_store.say("a", "user", "hello")
+    (shown,) = (
+        read(signed_in.get("/")).one("li", "session").all("span", title="/srv/marshmallow-code__marshmallow-1867")
+    )
+    assert shown.text == "marshmallo…allow-1867"
+
+
 def test_a_title_of_emoji_alone_has_the_first_words(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("a", title="🐝🍯")
     empty_store.say("a", "user", "Where do bees sleep?")

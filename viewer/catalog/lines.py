@@ -213,8 +213,8 @@ def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex
 
 
 def beyond_list(state: StoreState) -> dict[str, int]:
-    """The numbers of sessions of a store that its list does not show at first: earlier parts of a conversation, those of
-    the archive, and sub-agents'.
+    """The numbers of sessions of a store that its list does not show at first: earlier parts of conversations, archived
+    ones, and sub-agents'.
     """
     return SessionIndex.objects.filter(state=state).aggregate(
         parts=Count("pk", filter=Q(tip=False)),

@@ -22,6 +22,8 @@ from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import segment
 
+DIRECTORY = 21  # characters of a directory's name
+
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
@@ -123,7 +125,7 @@ def shown_line(
         source=shown(each.source, 30),
         model=shown(each.model, 40),
         cwd=shown(each.cwd, 300),
-        directory=shown(os.path.basename(each.cwd.rstrip("/")), 40),
+        directory=_in_the_middle(shown(os.path.basename(each.cwd.rstrip("/")), 300), DIRECTORY),
         branch=shown(each.git_branch, 40),
         last_active=formats.ago(each.last_active),
         state=state or ("compacted" if each.compactions else ""),
@@ -133,6 +135,12 @@ def shown_line(
         note=shown(label.note, 200),
         pinned=each.pinned or label.pinned,
     )
+
+
+def _in_the_middle(text: str, limit: int) -> str:
+    """The text, shortened in its middle: names of directories differ at their ends."""
+    half = (limit - 1) // 2
+    return text if len(text) <= limit else f"{text[:half]}…{text[-half:]}"
 
 
 def nested(shown: Sequence[SessionLine]) -> list[SessionLine]:
