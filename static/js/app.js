@@ -11,6 +11,7 @@ import "./copy.js";
 import "./draft.js";
 import "./panel.js";
 import "./sheet.js";
+import "./editing.js";
 import "./keyboard.js";
 import "./toc.js";
 import "./theme.js";

@@ -99,7 +99,6 @@ const isReading = (event) =>
   document.querySelector(".history") && !event.shiftKey && !event.target.closest?.("[tabindex='0']");
 let pending = "";
 on("keydown", (event) => {
-  if (event.key === "Escape") document.activeElement.closest(".renaming")?.querySelector("a").click();
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !enabled.checked) return;
   if (event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog[open]")) return;
   const key = KEYS[pending + event.key] ? pending + event.key : event.key;

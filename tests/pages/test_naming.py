@@ -1,4 +1,4 @@
-"""Renaming in place."""
+"""Renaming in a dialog, and on a page of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def two(empty_store: EmptyStore) -> EmptyStore:
 def test_on_the_list(signed_in: Client, two: EmptyStore) -> None:
     line = next(line for line in read(signed_in.get("/")).all("li", "session") if "Alpha" in line.text)
     link = next(link for link in line.all("a", "rename"))
-    assert link.attributes["hx-target"] == "#" + line.one(cls="title").attributes["id"]
+    assert link.attributes["hx-target"] == "#editing"
     form = read(signed_in.get(link.attributes["hx-get"], headers=FRAGMENT)).one("form")
     field = next(field for field in form.all("input") if field.attributes["name"] == "title")
     assert field.attributes["value"] == "Alpha" and "autofocus" in field.attributes
@@ -39,8 +39,9 @@ def test_on_the_list(signed_in: Client, two: EmptyStore) -> None:
     body = {"title": "  Gamma <b>\n ray ", "for": mark}
     answer = read(signed_in.post(form.attributes["hx-post"], body, headers=FRAGMENT))
     assert title_of(two, "a") == "Gamma <b> ray"
-    renamed = answer.one("a")
-    assert renamed.text == "Gamma <b> ray" and "autofocus" in renamed.attributes  # focus returns to the line
+    shown = answer.one("div", id=line.one(cls="title").attributes["id"])
+    assert (shown.one("a").text, shown.attributes["hx-swap-oob"]) == ("Gamma <b> ray", "innerHTML")
+    assert not answer.all("form")  # so the dialog closes
     assert answer.one("span", id="said").text == "Saved: Gamma <b> ray"
     assert "Gamma <b> ray" in read(signed_in.get("/")).one("ol", "lines").text
 
@@ -64,20 +65,24 @@ def test_a_title_that_is_taken_is_refused_and_what_was_typed_stays(signed_in: Cl
     assert title_of(two, "a") == "Alpha"
 
 
-def test_cancelling_gives_the_name_back(signed_in: Client, two: EmptyStore) -> None:
-    path = "/stores/own/sessions/a/rename"
-    form = read(signed_in.get(f"{path}?for=l7", headers=FRAGMENT)).one("form")
-    cancel = form.one("a").attributes
-    assert cancel["href"] == "/stores/own/sessions/a"
-    answer = read(signed_in.get(cancel["hx-get"], headers=FRAGMENT))
-    assert answer.one("a").text == "Alpha" and not answer.all("span", id="said")
+@pytest.mark.parametrize("title", ["Alpha", ""])
+def test_each_field_has_a_label_and_the_title_is_its_value(signed_in: Client, empty_store: EmptyStore, title: str) -> None:
+    empty_store.session("a", title=title or None)
+    empty_store.say("a", "user", "Who feeds the bees?")
+    form = read(signed_in.get("/stores/own/sessions/a/rename", headers=FRAGMENT)).one("form")
+    labels = {label.attributes["for"]: label.text for label in form.all("label") if "for" in label.attributes}
+    fields = {field.attributes["id"]: field.attributes for field in form.all("input") if "id" in field.attributes}
+    assert labels == {"edit-title": "Title", "edit-tags": "Tags, with commas between", "edit-note": "Note"}
+    assert list(fields) == list(labels) and not any("placeholder" in field for field in fields.values())
+    assert fields["edit-title"]["value"] == (title or "Who feeds the bees?")
+    assert form.one("a").attributes["href"] == "/stores/own/sessions/a"  # Cancel, without scripts
+    signed_in.post("/stores/own/sessions/a/rename", {"title": fields["edit-title"]["value"]})
+    assert title_of(empty_store, "a") == (title or None)  # its first words are no title that somebody gave
 
 
 def test_at_the_top_of_its_own_pages(signed_in: Client, two: EmptyStore) -> None:
     path = "/stores/own/sessions/a/rename"
     answer = read(signed_in.post(path, {"title": "Gamma"}, headers=FRAGMENT))
-    link = answer.one("a", "rename")
-    assert link.attributes["hx-get"] == path and "autofocus" in link.attributes
     name = answer.one("span", id="session-name")
     assert (name.text, name.attributes["hx-swap-oob"]) == ("Gamma", "innerHTML")
 

@@ -33,12 +33,11 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     mark = typed_mark if _MARK.fullmatch(typed_mark) else ""
     session = _session(urls)
     if request.method != "POST":
-        given = request.GET.get("as") == "it was"
-        template = "sessions/_renamed.html" if given else "sessions/_renaming.html"
-        return _answer(request, template, _data(request, urls, session, mark, session.title))
+        data = _data(request, urls, session, mark, _title(request, session))
+        return _answer(request, "sessions/_renaming.html", data)
     typed = request.POST.get("title", "")
     try:
-        if typed != session.title:
+        if typed not in (session.title, _title(request, session)):
             writer_of(get_store(store)).rename(session_id, typed)
             sync.bring(get_store(store), [session_id])
         _set_label(request, urls)
@@ -63,6 +62,11 @@ def _set_label(request: HttpRequest, urls: SessionUrls) -> None:
         )
 
 
+def _title(request: HttpRequest, session: Session) -> str:
+    """What the field of the title begins with: the title, unredacted, because it is edited; else the first words."""
+    return session.title or line(session_for(request, session).name, LONGEST_TITLE)
+
+
 def _session(urls: SessionUrls) -> Session:
     with open_store(get_store(urls.store)) as reader:
         return reader.session(urls.session)
@@ -80,8 +84,8 @@ def _data(
 ) -> dict[str, Any]:
     """The form, and after it the name.
 
-    `mark` is the id of its line in the list, "" at the top of a session's own pages. The field of the title has the
-    unredacted title, because that is edited; `problem` says why a title was refused. `tags` have commas between them.
+    `mark` is the id of its line in the list, "" at the top of a session's own pages; `problem` says why a title was
+    refused. `tags` have commas between them.
     """
     label = labels.all_labels().of((urls.store, urls.session))
     tags, note = ", ".join(label.tags), label.note
@@ -99,7 +103,6 @@ def _data(
         "note": note,
         "pinned": label.pinned,
         "problem": problem,
-        "renamed": renamed,
     }
 
 
