@@ -48,7 +48,7 @@ export function focusHere(place) {
   const column = place.closest(".toc");
   const stays = column && getComputedStyle(column).position === "sticky";
   place.focus({ preventScroll: stays });
-  const upTo = (element) => element.parentElement.closest(".answer, .outline");
+  const upTo = (element) => element.parentElement.closest(".answer, .tools, .outline");
   for (let list = stays && upTo(place); list; list = upTo(list)) {
     const [inner, outer] = [place, list].map((each) => each.getBoundingClientRect());
     const { scrollPaddingTop: top, scrollPaddingBottom: bottom } = getComputedStyle(list);

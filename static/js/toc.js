@@ -38,7 +38,6 @@ function mark(line) {
   for (const item of all(".toc li.here")) if (item !== line) item.classList.remove("here");
   if (!line || line.classList.contains("here")) return;
   line.classList.add("here");
-  if (document.activeElement.closest(".work")) return; // somebody is in a list of the same column
   const list = narrow.matches ? line.parentElement : line.closest(".outline");
   const [inner, outer] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
   if (inner.top >= outer.top && inner.bottom <= outer.bottom - FADED) return;

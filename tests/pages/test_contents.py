@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -102,6 +103,8 @@ def test_the_list_never_begins_with_half_a_line(visit: Visit, empty_store: Empty
     for number in range(60):
         empty_store.say("s", "user", f"Request {number}, {'a longer one ' * (number % 4)}")
         empty_store.say("s", "assistant", "Yes. " * 40)
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("write_file", "a", path="a.py", content="a")])
+    empty_store.say("s", "tool", json.dumps({"success": True}), tool_call_id="a")
     is_whole = """() => {
         const { top } = document.querySelector('.outline').getBoundingClientRect();
         const lines = [...document.querySelectorAll('#toc > li')].map(line => line.getBoundingClientRect());
@@ -109,6 +112,8 @@ def test_the_list_never_begins_with_half_a_line(visit: Visit, empty_store: Empty
     }"""
     screen.goto(href)
     expect(screen.locator("#toc li.here")).to_be_in_viewport(ratio=1)
+    for fixed in ("#find", ".only", "#files-touched > summary", "#commands-failed > summary"):
+        expect(screen.locator(fixed)).to_be_in_viewport(ratio=1)
     screen.wait_for_function(is_whole)
     screen.locator("#toc li.here").hover()
     for wheel in (-137, -411, 5_000, -211):

@@ -261,10 +261,12 @@ def test_a_key_leads_to_each_list_and_arrows_along_it(visit: Visit, empty_store:
     failed = ("terminal", {"command": "make <i>"}, {"exit_code": 1, "output": ""})
     changed = [("patch", edit(name), EDITED) for name in ("lib/x.py", "lib/x.py", "b.py", "x" * 300)]
     screen = visit()
+    screen.set_viewport_size({"width": 1500, "height": 800})
     screen.goto(made_by_hermes(empty_store, [*changed, *[failed] * 30]))
     screen.locator(".timeline svg").wait_for()
     at_rest(screen)
     now = screen.evaluate("scrollY")
+    width = screen.evaluate("document.querySelector('main').offsetWidth")
     screen.keyboard.press("t")
     expect(screen.locator("#files-touched a.file").first).to_be_focused()
     screen.keyboard.press("ArrowDown")
@@ -277,6 +279,7 @@ def test_a_key_leads_to_each_list_and_arrows_along_it(visit: Visit, empty_store:
     assert not screen.locator("#files-touched .listed-work details").evaluate("fold => fold.open")
     screen.keyboard.press("F")
     expect(screen.locator("#commands-failed .listed-work a").first).to_be_focused()
+    assert screen.evaluate("document.querySelector('main').offsetWidth") == width, "what is read does not move"
     assert screen.evaluate("scrollY") == now, "the lists are in a column that stays"
     screen.keyboard.press("Enter")
     expect(screen.locator("details.tool[open] summary").first).to_contain_text("make <i>")
