@@ -82,7 +82,7 @@ class LossReport:
     `request` is the last request of people with its `text`, and whether it is `open` and `kept`; None if there is none,
     as in reports of older versions. `needs` are the lines it asks for and `instructions` the standing instructions of
     people, each (kept, all). `lost` counts lines, `serious` those without which the next turn fails (None: not known),
-    `put` those put in. `few` are the lines that are offered now, with those of them that are put in; `to_put` names the
+    `used` the others that later messages use, `put` those put in. `few` are the lines that are offered now, with those of them that are put in; `to_put` names the
     others, which one button puts in. First all without which the next turn fails are offered (`few` has the first);
     once these are in, `needed_in` counts them, and those worth a look are offered a few at a time, of which `looked_in`
     are in.
@@ -94,6 +94,7 @@ class LossReport:
     instructions: tuple[int, int]
     lost: int
     serious: int | None
+    used: int
     put: int
     few: tuple[Lost, ...]
     to_put: tuple[str, ...]
@@ -170,6 +171,7 @@ def losses_of(report: Mapping[str, Any], urls: SessionUrls, put: Collection[str]
         instructions=(min(instructions[0] + len(given), instructions[1]), instructions[1]),
         lost=report.get("things", len(names)) - len(put),
         serious=len(missing) if "ranked" in report else None,
+        used=sum(_group_of(report, name) == "used" for name in names if name not in put),
         put=len(put),
         few=tuple(shown_lost(report, chain(*few), urls, put)),
         to_put=tuple(missing or [first for first, *_ in offered if first not in put]),
