@@ -64,7 +64,7 @@ on("keydown", (event) => {
     ArrowDown: lines[lines.indexOf(at) + 1],
     ArrowUp: lines[lines.indexOf(at) - 1] || field,
     ArrowRight: fold?.querySelector("li a"),
-    ArrowLeft: fold?.previousElementSibling,
+    ArrowLeft: fold?.parentElement.querySelector("a"),
   }[event.key];
   event.preventDefault();
   if (next) focusHere(next);

@@ -93,7 +93,9 @@ def test_files_are_listed_by_how_often_they_were_changed_with_each_change(
     touches = first.one("ol").all("li")
     assert [touch.text for touch in touches] == ["message 2 +2 −1", "message 8 +1 −1"]
     places = [touch.one("a").attributes["href"] for touch in touches]
-    assert first.one("a", "file").attributes["href"] == places[1], "the last change"
+    assert first.one("a", "file").attributes["href"] == places[0], "the first change"
+    ends = [(link.text, link.attributes["href"]) for link in first.one("p", "ends").all("a")]
+    assert ends == [("first", places[0]), ("last", places[1])]
     caller = read(signed_in.get(places[0])).one("article", id=places[0].partition("#")[2])
     (fold,) = caller.all("details", "tool")
     assert "open" in fold.attributes and fold.one("pre", "diff").text == "-a +b +c"

@@ -90,6 +90,10 @@ class TouchedFile:
         return re.findall(r"[^/\\]*[/\\]+|[^/\\]+", self.path)
 
     @property
+    def first(self) -> Touch:
+        return self.touches[0]
+
+    @property
     def last(self) -> Touch:
         return self.touches[-1]
 
