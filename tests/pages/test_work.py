@@ -48,7 +48,9 @@ def files(page: Element) -> list[tuple[str, str]]:
 
 def commands(page: Element) -> list[tuple[str, str]]:
     return [
-        (item.one("a").text, item.one("p").text.replace(" ,", ",")) for item in page.one("ol", "listed-work").all("li")
+        (item.all("a")[0].text, item.one("div", "note").text.replace(" ,", ","))
+        for item in page.one("ol", "listed-work").all("li")
+        if item.all("div", "note")
     ]
 
 
@@ -144,6 +146,24 @@ def test_failed_commands_are_listed_with_why_and_the_commit_before_them(
     opened = [fold for fold in read(signed_in.get(place)).all("details", "tool") if "open" in fold.attributes]
     assert [fold.all("summary")[0].one("b").text for fold in opened] == ["Ran"]
     assert read(signed_in.get(f"{href}/failures")).one("h2", "quiet").text == "Commands that failed"
+
+
+def test_commands_that_failed_in_the_same_way_are_one_line_with_the_place_in_a_file(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    checks = "error: a check\nStarting\nlib/a.ex:58:13:pattern_match\nlib/b.ex:{}: no match\nFix these issues."
+    ran = [("git add -A && git commit -m 'first'", checks.format(line)) for line in (7, 7, 8)]
+    calls = [("terminal", {"command": command}, {"exit_code": 1, "output": output}) for command, output in ran]
+    committed = ("terminal", {"command": "git add -A && git commit -m 'first'"}, {"exit_code": 0, "output": ""})
+    href = made_by_hermes(empty_store, [calls[0], committed, *calls])
+    page = read(signed_in.get(f"{href}/failures", headers=FRAGMENT))
+    failed = "failed, exit 1, message {} error: a check lib/b.ex:{}: no match"
+    assert commands(page) == [
+        ("git commit -m 'first'", failed.format(10, 8)),
+        ("git commit -m 'first'", failed.format(8, 7) + " 1 time before in the same way message 6"),
+        ("first'", "committed, message 4"),
+        ("git commit -m 'first'", failed.format(2, 7)),
+    ]
 
 
 def test_nothing_is_read_before_a_list_is_opened(

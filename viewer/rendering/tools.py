@@ -89,14 +89,19 @@ def tool_of(name: str) -> Tool | None:
 
 
 def _placed(place: str, command: str, cwd: str) -> tuple[str, str]:
-    """The directory in which a command runs, "" for that of the session, and the command without its "cd" there."""
+    """The directory in which a command runs, "" for that of the session, and the command without its "cd" there and
+    without the "git add" that goes before a commit.
+    """
     changes = _CD.match(command[:2_000])
     if changes is not None and not place:
         place, command = joined(changes["to"].strip("\"'"), cwd), command[changes.end() :]
+    if staging := _STAGING.match(command[:2_000]):
+        command = command[staging.end() :]
     return ("" if place.rstrip("/") in ("", cwd.rstrip("/")) else place), command
 
 
 _CD = re.compile(r"""\s*cd\s+(?P<to>"[^"$`]+"|'[^']+'|[^\s;&|<>()$`"'*?]+)\s*(?:&&|;)\s*(?=\S)""")
+_STAGING = re.compile(r"\s*git add\s[^;&|<>\n]*&&\s*(?=\S)")
 
 
 def path_end(path: str) -> str:

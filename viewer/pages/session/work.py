@@ -6,8 +6,8 @@ Nothing of this is kept: it is read when somebody asks, at some 0.1 s for each t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -30,6 +30,7 @@ AT_ONCE = 500  # messages that are read at once
 MOST = 300  # files or commands that are listed
 LONGEST = 10_000  # characters of a command in which a commit is looked for
 _EXIT = re.compile(r"exit -?\d+(?:: |$)|failed$|no success$")  # what `word` says
+_PLACE = re.compile(r"\w\.\w{1,5}:\d+\b")
 # A commit, up to its message: `git -C dir commit -am "Message"`, and where the message is a here-document.
 _COMMIT = re.compile(
     r"""\bgit (?:-[cC] \S{1,200} ){0,3}commit\b(?!-)(?: -\w*m\s*["']?(?:\$\(cat <<-?\s*['"]?\w{1,20}['"]?\s)?)?"""
@@ -59,6 +60,12 @@ class AnsweredCall:
     def reason(self) -> str:
         """The line of its result that says what went wrong, "" if there is none besides an exit code."""
         return _EXIT.sub("", failure(self.result, flagged=True, words=True))
+
+    @property
+    def where(self) -> str:
+        """The last line of its result that names a line of a file, as compilers, tests and linters do."""
+        lines = self.result[-LONGEST:].replace("\\n", "\n").splitlines()
+        return next((each.strip() for each in reversed(lines) if _PLACE.search(each)), "")
 
     @property
     def change(self) -> Change | None:
@@ -109,16 +116,19 @@ class TouchedFile:
 
 @dataclass(frozen=True, slots=True)
 class RanCommand:
-    """A command that failed (`word` says how, `reason` why), or the message of a commit: then `word` is empty. `path`
-    is the directory in which it ran, "" for that of the session.
+    """A command that failed (`word` says how, `reason` why, `where` the line of a file that its output names), or the message of a
+    commit: then `word` is empty. `path` is the directory in which it ran, "" for that of the session. `earlier` are the
+    times before this one that it failed in the same way since the commit before.
     """
 
     what: str
     path: str
     word: str
     reason: str
+    where: str
     number: int
     href: str
+    earlier: tuple[RanCommand, ...] = ()
 
 
 @require_safe
@@ -187,10 +197,24 @@ def commands_run(opened: OpenSession) -> list[RanCommand]:
             subject = answered.command[message.end() :]
             what = line(redact_shown(subject) if opened.redacting else subject, tools.LIMIT) or what
         reason = line(answered.reason, tools.LIMIT) if word else ""
-        listed.append(RanCommand(what, title.path, word, reason, answered.number, answered.href))
+        where = line(redact_shown(answered.where) if opened.redacting else answered.where, tools.LIMIT) if word else ""
+        where = "" if where in reason else where
+        listed.append(RanCommand(what, title.path, word, reason, where, answered.number, answered.href))
     if listed and not listed[-1].word:
         listed.pop()
-    return listed[::-1]
+    return _grouped(listed[::-1])
+
+
+def _grouped(newest_first: Sequence[RanCommand]) -> list[RanCommand]:
+    """Between two commits, what failed in the same way is one line."""
+    lines: dict[Hashable, RanCommand] = {}
+    commits = 0
+    for ran in newest_first:
+        commits += not ran.word
+        key = commits, ran.what, ran.path, ran.word, ran.reason, ran.where
+        first = lines.get(key)
+        lines[key] = replace(first, earlier=(*first.earlier, ran)) if first is not None else ran
+    return list(lines.values())
 
 
 def answered_calls(opened: OpenSession, is_wanted: Callable[[str], bool]) -> Iterator[AnsweredCall]:
