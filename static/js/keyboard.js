@@ -98,14 +98,36 @@ on("change", () => localStorage.setItem("keys", enabled.checked ? "on" : "off"),
 const isReading = (event) =>
   document.querySelector(".history") && !event.shiftKey && !event.target.closest?.("[tabindex='0']");
 let pending = "";
+// Keys pressed while another page is on its way are kept for it; for this one, if none comes, as after a download.
+const LONGEST_WAIT = 3_000; // milliseconds
+let leaving = false;
+on("beforeunload", () => {
+  leaving = true;
+  setTimeout(pressKept, LONGEST_WAIT);
+}, window);
+on("pageshow", () => setTimeout(pressKept), window); // after what scrolls at the load
+function pressKept() {
+  leaving = false;
+  const { at, keys } = JSON.parse(sessionStorage.getItem("keys") || "{}");
+  sessionStorage.removeItem("keys");
+  if (Date.now() - at < 2 * LONGEST_WAIT) keys.forEach((key) => (leaving ? keep : press)(key));
+}
+function keep(key) {
+  const { keys = [] } = JSON.parse(sessionStorage.getItem("keys") || "{}");
+  sessionStorage.setItem("keys", JSON.stringify({ at: Date.now(), keys: [...keys, key] }));
+}
+function press(typed, event) {
+  const key = KEYS[pending + typed] ? pending + typed : typed;
+  pending = typed === "g" ? "g" : "";
+  if (!KEYS[key] || (event && /^(Home|End)$/.test(key) && !isReading(event))) return;
+  event?.preventDefault();
+  KEYS[key]();
+}
 on("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !enabled.checked) return;
   if (event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog[open]")) return;
-  const key = KEYS[pending + event.key] ? pending + event.key : event.key;
-  pending = event.key === "g" ? "g" : "";
-  if (!KEYS[key] || (/^(Home|End)$/.test(key) && !isReading(event))) return;
-  event.preventDefault();
-  KEYS[key]();
+  if (leaving && event.key.length === 1) keep(event.key);
+  else press(event.key, event);
 });
 
 // The script of the palette comes with its first use; what is typed meanwhile goes into its field. Where it does not come,

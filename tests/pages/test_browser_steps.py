@@ -383,3 +383,21 @@ def test_the_contents_lead_into_a_boundary(visit: Visit, open_hermes_store: Call
     expect(tabs).to_be_hidden()
     screen.locator(".toc li.cut a[href^='#']").last.click()
     expect(tabs).to_be_visible()
+
+
+def test_keys_pressed_while_a_window_loads_are_done_there(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 300)
+    screen.goto(href)
+
+    def late(route: Route) -> None:
+        screen.wait_for_timeout(500)
+        route.continue_()
+
+    screen.route(re.compile(r"at=first"), late)
+    screen.locator(".timeline svg").wait_for()
+    for key in "ggpp":
+        screen.keyboard.press(key)
+    screen.wait_for_url(re.compile(r"around=1#"))
+    expect(screen.locator(".turn.focus")).to_have_id(f"m{ids[4]}")
