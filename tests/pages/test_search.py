@@ -583,13 +583,26 @@ def test_find_is_bounded(signed_in: Client, empty_store: EmptyStore, monkeypatch
     assert len(shown(page)) == 10
     page = read(signed_in.get(f"{address}/find?q=himbl"))
     assert "Nothing found so far" in page.one(id="found").text
-    assert "Parts of words: the newest 50" in page.one(id="found").text
+    assert "Parts of words: the newest 50 rows" in page.one(id="found").text
     for _ in range(3):
         link = page.one(id="found").all("a")[-1].attributes["href"]
         page = read(signed_in.get(link))
         if shown(page):
             break
     assert shown(page) == [f"{address}?around={old}#m{old}"]
+
+
+def test_passages_of_tools_are_without_line_numbers_and_escaped_line_ends(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    address = empty_store.session("a")
+    empty_store.say("a", "user", "go")
+    empty_store.say("a", "tool", "1→defmodule Shop do\n2→  needle here in C:\\new failed:\\n\\n[LINT]\\nFix it")
+    empty_store.say("a", "user", f"{'words before it ' * 20} needle")
+    page = read(signed_in.get(f"{address}/find?q=needle"))
+    first, second = (passage.text for passage in page.all("p", "passage"))
+    assert first == "defmodule Shop do needle here in C:\\new failed: [LINT] Fix it"
+    assert second == "… before it words before it needle", "so that two lines show it"
 
 
 def test_every_hit_opens_in_its_session(

@@ -23,6 +23,7 @@ RANKED = 500  # newest matches among which the best are sought
 SCANNED = 5_000  # messages of a session that one page looks through
 SLICE = 50  # messages that are read at a time
 SECONDS = 0.5  # after which a page is given as it is
+SCANNING = 1.0  # seconds, where messages of one session are looked through: enough for some 5,000
 TERM_WEIGHT, USUAL_LENGTH = 1.2, 1_000  # of a repeated word (as in BM25), and characters of a message
 
 
@@ -96,7 +97,7 @@ class TextFinding:
         directly.
         """
         matches: list[MatchedMessage] = []
-        until, looked, reached = time.monotonic() + SECONDS, 0, None
+        until, looked, reached = time.monotonic() + SCANNING, 0, None
         for row in _rows(self.reader, self.search_filter.sessions, self.page.after):
             if looked >= SCANNED or (looked and looked % SLICE == 0 and time.monotonic() > until):
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from urllib.parse import quote, unquote
 
@@ -19,6 +19,10 @@ from viewer.web.session_urls import SessionUrls
 from viewer.web.url_segments import segment
 
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])[^*]{1,200}(?<=\S)\*\*(?![\w*])")
+# What tools print that nobody reads in a passage: the number before each line, and line ends as a backslash and an n; one
+# before a small letter may be part of a path.
+_PRINTED = re.compile(r"(?<!\S)\d{1,6}→\s*|(?:\\n){2,}|\\n(?![a-z])")
+LEAD = 32  # characters before the first mark, where there is room for two lines
 FIRST = 3  # hits of a session that are shown unfolded
 
 
@@ -88,10 +92,21 @@ def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:
     )
 
 
+def shortened(hit: ShownHit) -> ShownHit:
+    """The hit with so little before its first mark that two lines of a narrow column show it."""
+    at = next((at for at, piece in enumerate(hit.passage) if piece.marked), 0)
+    before = "".join(piece.text for piece in hit.passage[:at])
+    if len(before) <= LEAD:
+        return hit
+    _, space, whole_words = before[-LEAD:].partition(" ")
+    lead = f"… {whole_words}" if space else f"…{before[-LEAD:]}"
+    return replace(hit, passage=(PassagePart(lead), *hit.passage[at:]))
+
+
 def _words_of(hit: Hit) -> tuple[PassagePart, ...]:
     """The passage, in people's and models' words without the signs around bold text, if it has both of a pair."""
     if hit.role == "tool":
-        return hit.passage
+        return tuple(PassagePart(_PRINTED.sub(" ", piece.text), piece.marked) for piece in hit.passage)
     pairs = list(_BOLD.finditer("".join(piece.text for piece in hit.passage)))
     signs = {at for pair in pairs for at in (pair.start(), pair.start() + 1, pair.end() - 2, pair.end() - 1)}
     pieces, place = [], 0

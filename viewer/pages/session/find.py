@@ -85,7 +85,7 @@ def _results(
     by_id |= {hit.id: hit for hit in words.hits if after is None}
     ordered = [by_id[row_id] for row_id in sorted(by_id)][-MOST:]
     further = hits.Positions({urls.store: inside.next}).text if inside.next else ""
-    shown = tuple(hits.shown_hit(hit, urls, q) for hit in ordered)
+    shown = tuple(hits.shortened(hits.shown_hit(hit, urls, q)) for hit in ordered)
     current = next((number for number, hit in enumerate(shown, 1) if hit.id in at), 0)
     return Results(
         count=_count(len(ordered), words, inside),
@@ -102,11 +102,11 @@ def _results(
 def _count(number: int, words: HitPage, inside: HitPage, ending: str = " found") -> str:
     if number >= MOST or words.next:
         return f"{'The' if ending else 'the'} newest {number:,}"
-    return f"{number:,}{ending}{' so far' if inside.next else ''}"
+    return f"{number:,}{ending}{' so far' if words.scanned and inside.next else ''}"
 
 
 def _note(words: HitPage, inside: HitPage) -> str:
     """How far back was looked, in one line of a narrow column."""
     if not inside.stopped:
         return ""
-    return f"{'Looked through' if words.scanned else 'Parts of words:'} the newest {inside.looked:,}"
+    return f"{'Looked through' if words.scanned else 'Parts of words:'} the newest {inside.looked:,} rows"
