@@ -233,7 +233,7 @@ def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run)
     assert "Added" in answer.one("div", "md").text
     assert "by hand" in read(signed_in.get(f"/runs/{ready.pk}")).one("textarea").text
     panel = read(signed_in.get(f"/stores/demo/sessions/{ready.session_id}")).one("section", "ready")
-    assert "by hand" in panel.one("textarea").text and "Open the candidate" in panel.text
+    assert "by hand" in panel.one("textarea").text and "Open the preview" in panel.text
     refused = read(signed_in.post(f"/runs/{ready.pk}/apply", {"summary": "  "}), 422)
     assert "empty" in refused.one(role="alert").text and refused.one("textarea").text.strip() == ""
     assert read(signed_in.get(f"/runs/{ready.pk}")).one("textarea").text.strip() == "", "the refused text stays"

@@ -63,7 +63,7 @@ class RunsOut(Schema):
 
 
 class ApplyIn(Body):
-    """`summary` replaces the candidate's text; it is written exactly as given."""
+    """`summary` replaces the preview's text; it is written exactly as given."""
 
     summary: str | None = None
 

@@ -26,7 +26,7 @@ router = Router(tags=["runs"])
     summary="Compact a session",
 )
 def start(request: HttpRequest, store: str, session_id: str, body: RunIn) -> Status[RunOut]:
-    """Hand a compaction to a worker: with `apply` it is written, without it stops as a candidate to look at."""
+    """Hand a compaction to a worker: with `apply` it is written, without it stops as a preview to look at."""
     started = service.start(get_store(store), session_id, shapes.options(body), apply=body.apply)
     return Status(202, shapes.run(started))
 
@@ -61,15 +61,15 @@ def report(request: HttpRequest, run_id: int) -> ReportOut:
     return ReportOut(run=run_id, reasons=reasons, recompaction=recompaction, **stored.report)
 
 
-@router.post("/runs/{int:run_id}/apply", auth=COMPACT, response=answers(RunOut, 202), summary="Write a candidate")
+@router.post("/runs/{int:run_id}/apply", auth=COMPACT, response=answers(RunOut, 202), summary="Write a preview")
 def apply(request: HttpRequest, run_id: int, body: ApplyIn | None = None) -> Status[RunOut]:
-    """Hand a ready candidate to a worker, with the given text or unchanged."""
+    """Hand a ready preview to a worker, with the given text or unchanged."""
     return Status(202, shapes.run(service.apply(service.get_run(run_id), body.summary if body else None)))
 
 
-@router.post("/runs/{int:run_id}/discard", auth=COMPACT, response=answers(RunOut), summary="Give up a candidate")
+@router.post("/runs/{int:run_id}/discard", auth=COMPACT, response=answers(RunOut), summary="Give up a preview")
 def discard(request: HttpRequest, run_id: int) -> RunOut:
-    """Only a candidate that was not written."""
+    """Only a preview that was not written."""
     return shapes.run(service.discard(service.get_run(run_id)))
 
 

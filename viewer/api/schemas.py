@@ -309,7 +309,7 @@ class PlanIn(Body):
 
 
 class RunIn(PlanIn):
-    """`apply` false stops at a candidate to look at."""
+    """`apply` false stops at a preview to look at."""
 
     apply: bool = False
 
