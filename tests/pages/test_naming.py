@@ -66,7 +66,9 @@ def test_a_title_that_is_taken_is_refused_and_what_was_typed_stays(signed_in: Cl
 
 
 @pytest.mark.parametrize("title", ["Alpha", ""])
-def test_each_field_has_a_label_and_the_title_is_its_value(signed_in: Client, empty_store: EmptyStore, title: str) -> None:
+def test_each_field_has_a_label_and_the_title_is_its_value(
+    signed_in: Client, empty_store: EmptyStore, title: str
+) -> None:
     empty_store.session("a", title=title or None)
     empty_store.say("a", "user", "Who feeds the bees?")
     form = read(signed_in.get("/stores/own/sessions/a/rename", headers=FRAGMENT)).one("form")

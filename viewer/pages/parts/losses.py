@@ -82,10 +82,10 @@ class LossReport:
     `request` is the last request of people with its `text`, and whether it is `open` and `kept`; None if there is none,
     as in reports of older versions. `needs` are the lines it asks for and `instructions` the standing instructions of
     people, each (kept, all). `lost` counts lines, `serious` those without which the next turn fails (None: not known),
-    `used` the others that later messages use, `put` those put in. `few` are the lines that are offered now, with those of them that are put in; `to_put` names the
-    others, which one button puts in. First all without which the next turn fails are offered (`few` has the first);
-    once these are in, `needed_in` counts them, and those worth a look are offered a few at a time, of which `looked_in`
-    are in.
+    `used` the others that later messages use, `put` those put in. `few` are the lines that are offered now, with those
+    of them that are put in; `to_put` names the others, which one button puts in. First all without which the next turn
+    fails are offered (`few` has the first); once these are in, `needed_in` counts them, and those worth a look are
+    offered a few at a time, of which `looked_in` are in.
     """
 
     request: Mapping[str, Any] | None

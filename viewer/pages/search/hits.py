@@ -19,8 +19,8 @@ from viewer.web.session_urls import SessionUrls
 from viewer.web.url_segments import segment
 
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])[^*]{1,200}(?<=\S)\*\*(?![\w*])")
-# What tools print that nobody reads in a passage: the number before each line, and line ends as a backslash and an n; one
-# before a small letter may be part of a path.
+# What tools print that nobody reads in a passage: the number before each line, and line ends as a backslash and an n;
+# one before a small letter may be part of a path.
 _PRINTED = re.compile(r"(?<!\S)\d{1,6}→\s*|(?:\\n){2,}|\\n(?![a-z])")
 LEAD = 32  # characters before the first mark, where there is room for two lines
 FIRST = 3  # hits of a session that are shown unfolded

@@ -116,9 +116,9 @@ class TouchedFile:
 
 @dataclass(frozen=True, slots=True)
 class RanCommand:
-    """A command that failed (`word` says how, `reason` why, `where` the line of a file that its output names), or the message of a
-    commit: then `word` is empty. `path` is the directory in which it ran, "" for that of the session. `earlier` are the
-    times before this one that it failed in the same way since the commit before.
+    """A command that failed (`word` says how, `reason` why, `where` the line of a file that its output names), or the
+    message of a commit: then `word` is empty. `path` is the directory in which it ran, "" for that of the session.
+    `earlier` are the times before this one that it failed in the same way since the commit before.
     """
 
     what: str
