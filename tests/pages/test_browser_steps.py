@@ -302,7 +302,7 @@ def test_escape_leaves_a_name_as_it_was(visit: Visit, empty_store: EmptyStore) -
     screen.goto("/")
     screen.get_by_role("link", name="Edit title, tags and note of The cellar").focus()
     screen.keyboard.press("Enter")
-    field = screen.get_by_label("New title of The cellar")
+    field = screen.get_by_label("Title", exact=True)
     expect(field).to_be_focused()  # then its buttons work as well
     field.fill("The attic")
     screen.keyboard.press("Escape")

@@ -32,7 +32,7 @@ def test_it_is_accessible_with_all_there_is(visit: Visit, many: EmptyStore, size
         assert line.bounding_box()["height"] <= 37  # type: ignore[index]
     line.hover()
     line.get_by_role("link", name="Edit").click()
-    screen.get_by_label("Tags of").wait_for()
+    screen.get_by_label("Tags, with commas").wait_for()
     require_accessible(screen, "editing")
 
 
@@ -127,7 +127,7 @@ def test_a_pin_is_set_in_place(screen: Page, many: EmptyStore) -> None:
     line = screen.locator("li.session", has_text="Session 20")
     line.hover()
     line.get_by_role("link", name="Edit").click()
-    screen.get_by_label("Tags of Session 20").fill("sea")
+    screen.get_by_label("Tags, with commas").fill("sea")
     screen.get_by_label("Pinned").check()
     screen.get_by_role("button", name="Save", exact=True).click()
     expect(screen.locator("li.session", has_text="Session 20").locator(".tag")).to_have_text("sea")
