@@ -193,7 +193,7 @@ def test_keys(visit: Visit, empty_store: EmptyStore) -> None:
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
     keys = {key for line in listed for key in line.split()}
-    assert keys == {*"/fjkpP[]egsgcixnN?KGtF", "Ctrl", "Esc", "Enter", "Home", "End"}
+    assert keys == {*"/.fjkpP[]egsgcixnN?KGtF", "Ctrl", "Esc", "Enter", "Home", "End"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()

@@ -477,7 +477,7 @@ def test_a_long_directory_is_shortened_in_its_middle(signed_in: Client, empty_st
     (shown,) = (
         read(signed_in.get("/")).one("li", "session").all("span", title="/srv/marshmallow-code__marshmallow-1867")
     )
-    assert shown.text == "marshmallo…allow-1867"
+    assert shown.text == "· marshmallo…allow-1867"
 
 
 def test_a_title_of_emoji_alone_has_the_first_words(signed_in: Client, empty_store: EmptyStore) -> None:
