@@ -96,6 +96,8 @@ def test_branches_do_not_count_and_what_is_not_known_is_no_zero(signed_in: Clien
     SessionIndex.objects.update(cost=None)
     assert cells(signed_in, "measure=messages&by=store&days=all") == [["own", "4", "1"]]
     assert cells(signed_in, "measure=cost&by=store&days=all") == [["own", "not known", "2", "2"]]
+    asked = read(signed_in.get("/insights", {"measure": "cost", "by": "store", "days": "all"}))
+    assert "in 2 sessions, not known for 2 of them" in asked.text
 
 
 def test_what_was_spent_in_another_session_counts_there(signed_in: Client, empty_store: EmptyStore) -> None:

@@ -100,7 +100,7 @@ def insights(request: HttpRequest) -> HttpResponse:
         "total": exactly(all_of_them, measure),
         "counted": formats.counted(all_of_them.of, of),
         "rows": table(group_sums, measure, by),
-        "has_unknown": all_of_them.unknown > 0,
+        "unknown": all_of_them.unknown,
         "chart": chart(group_sums, measure) if by == "day" else None,
         "filling": _filling(sums.filling(states, now, FILLING), redacting=redacts(request)),
         "habits": [habit for habit in habits() if habit.store in {state.name for state in states}],
