@@ -81,15 +81,15 @@ def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
     """What a commit writes, in order: the edits, and the agent's own rows outside the summarised stretch."""
     named = {edit.id for edit in edits if not isinstance(edit, InsertMessage)}
     rows, records = [row[0] for row in token["rows"]], set(token["records"]) - named
-    beside = _staying_records(rows, records, named)
+    staying = _staying_records(rows, records, named)
     first = next((row_id for row_id in rows if row_id not in named and row_id not in records), None)
     steps: list[Step] = []
     for edit in edits:
         before = first if isinstance(edit, InsertMessage) else edit.id
-        while beside and before is not None and beside[0] < before:
-            steps.append(Clone(beside.popleft()))
+        while staying and before is not None and staying[0] < before:
+            steps.append(Clone(staying.popleft()))
         steps.append(_step(edit))
-    return [*steps, *map(Clone, beside)]
+    return [*steps, *map(Clone, staying)]
 
 
 def _staying_records(rows: Sequence[int], records: Collection[int], named: Collection[int]) -> deque[int]:
