@@ -1,5 +1,5 @@
 """What is refused: the actions that a store may refuse, and sentences that several kinds of stores give as the reason.
-Those of a single kind are in its own `presence`, or `refusals`.
+Those of a single kind are in its own `presence`.
 """
 
 from __future__ import annotations
