@@ -152,6 +152,8 @@ PLAIN_FRAMING = (
     ' ("stop", "undo", "never mind") is cancelled.'
 )
 FRAMING = f"{PLAIN_FRAMING} Persistent memory and skills stay fully authoritative."  # of Hermes
+# First line of a summary that a program stores in its own record, by which it is known as one of this engine's.
+BY_ENGINE = "Summary by Palimpsest, in the words of the conversation."
 NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
 IMAGE_STUB = "[image]"  # in a digest

@@ -4,12 +4,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-from django.db import Error
 
 
 def installed() -> None:
@@ -20,9 +17,19 @@ def installed() -> None:
 
 
 def main() -> None:
-    """Run one management command. A wrong setting, or an own database that cannot be used now, ends it with one line
-    and exit code 1, not a traceback.
+    """Run one command; those that agents call start without Django. A wrong setting, or an own database that cannot be
+    used now, ends a management command with one line and exit code 1, not a traceback.
     """
+    if sys.argv[1:2] == ["hook"]:
+        from integrations import door
+
+        sys.exit(door.run(sys.argv[2:]))
+    if sys.argv[1:2] == ["compact-messages"]:
+        sys.exit(_compact_messages())
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+    from django.db import Error
+
     os.umask(0o077)  # of what is made here and by child processes; files of the agents keep their own modes
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
     try:
@@ -39,6 +46,20 @@ def main() -> None:
         if not own_database.is_behind():
             raise
         sys.exit("Palimpsest's own database has no tables of this version: start the site, or run `manage.py migrate`.")
+
+
+def _compact_messages() -> int:
+    """The engine: one JSON object on standard input, the answer on standard output (`compaction.programs`)."""
+    from compaction import programs
+
+    try:
+        given = json.load(sys.stdin)
+        answer = programs.answer({"messages": given} if isinstance(given, list) else dict(given))
+    except (TypeError, ValueError) as problem:
+        answer = {"error": {"code": "not_json", "message": f"Standard input is no JSON object: {problem}"}}
+    json.dump(answer, sys.stdout)
+    print()
+    return 1 if "error" in answer else 0
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ itself. Until then its text is made when it is asked for: the files that exist, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
+from django.db.models import Q
 from django.utils import timezone
 
 from viewer.enforcement.models import Audit, Event
@@ -19,6 +20,8 @@ from viewer.stores.registry import get_store
 from viewer.workspaces.rules import existing, zone_of
 
 from .notes import event_text, warning_text
+
+OFFERED = timedelta(seconds=5)  # an agent waits for a fraction of a second
 
 
 def of_session(
@@ -56,6 +59,17 @@ def get_event(event_id: int) -> Event:
 def deliver(events: Iterable[Event]) -> list[Event]:
     """Mark pending events as delivered, each to one caller only; returns those of this caller, with their text."""
     return [event for event in events if _delivered(event)]
+
+
+def offer(store: Store, session_id: str) -> list[Event]:
+    """The waiting notes of a session, in order, for one caller; what it does not acknowledge is offered again."""
+    now = timezone.now()
+    free = Q(offered_until=None) | Q(offered_until__lt=now)
+    return [
+        event
+        for event in pending(store, session_id)
+        if Event.objects.filter(free, pk=event.pk, status="pending").update(offered_until=now + OFFERED)
+    ]
 
 
 def acknowledge(event: Event) -> Event:

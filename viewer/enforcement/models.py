@@ -60,6 +60,7 @@ class Event(models.Model):
 
     `sections` and `named` come from the rules when it was stored; `missing` are the files of a warning. `text` and
     `files` are what was delivered, empty before: until then they are made when asked for.
+    `offered_until`: until then an agent that asked for it may acknowledge it, and nobody else is offered it.
     """
 
     audit = models.ForeignKey(Audit, on_delete=models.CASCADE, related_name="events")
@@ -74,6 +75,7 @@ class Event(models.Model):
     text = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     delivered_at = models.DateTimeField(null=True)
+    offered_until = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "runs_event"

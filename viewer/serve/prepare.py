@@ -58,8 +58,12 @@ def check_stores() -> None:
 
 
 def own_database() -> None:
-    """Migrate the site's own tables, and re-encrypt keys with the present secret key. Raises CannotStart."""
-    from viewer.runs.providers import connections  # models, which need Django to be set up
+    """Migrate the site's own tables, encrypt keys with the present secret key, and write the site's address for agents.
+
+    Raises CannotStart.
+    """
+    from viewer.inside import doors  # models, which need Django to be set up
+    from viewer.runs.providers import connections
 
     try:
         if newer := newer_migrations():
@@ -69,6 +73,7 @@ def own_database() -> None:
             )
         call_command("migrate", verbosity=0, interactive=False)
         connections.reencrypt_keys()
+        doors.refresh()
     except DatabaseError as problem:
         first = str(problem).strip().partition("\n")[0]
         raise CannotStart(f"The site's own database (PALIMPSEST_DATABASE_URL) cannot be opened: {first}") from None

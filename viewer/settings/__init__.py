@@ -97,6 +97,7 @@ INSTALLED_APPS = [
     "viewer",
     "viewer.history",
     "viewer.workspaces",
+    "viewer.inside",
     "viewer.runs",
     "viewer.enforcement",
     "viewer.catalog",

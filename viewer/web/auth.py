@@ -31,6 +31,7 @@ from viewer.web.middleware import is_for_this_machine, is_loopback
 from viewer.web.own_database import OwnDatabaseUnavailable
 
 SCOPES = ("read", "write", "compact")
+INSIDE = "inside"  # of the tokens of doors: the calls that an agent makes by what is installed in it
 NAME_LIMIT = 100  # characters of a token's name
 _SIGNED_IN = "signed_in"
 _SEEN_EVERY = timedelta(minutes=1)
@@ -158,12 +159,12 @@ def new_token(name: str, scopes: Iterable[str]) -> str:
     Raises ValueError if the name is in use or invalid, or a scope is not one of SCOPES.
     """
     requested = set(scopes)
-    if not requested or not requested <= set(SCOPES):
+    if not requested or not (requested <= set(SCOPES) or requested == {INSIDE}):
         raise ValueError(f"Scopes are one or more of {', '.join(SCOPES)}.")
     if not name.strip() or len(name) > NAME_LIMIT or not name.isprintable():
         raise ValueError(f"A token's name is one line of at most {NAME_LIMIT} characters.")
     token = f"palimpsest_{secrets.token_urlsafe(32)}"
-    ordered = [scope for scope in SCOPES if scope in requested]
+    ordered = [scope for scope in (*SCOPES, INSIDE) if scope in requested]
     try:
         with transaction.atomic():
             ApiToken.objects.create(name=name, token_hash=_hash(token), scopes=ordered)
@@ -187,8 +188,8 @@ class Scope(HttpBearer):
 
 
 def require(scope: str) -> Scope:
-    """The `auth=` of an API call that needs this scope: read, write or compact."""
-    if scope not in SCOPES:
+    """The `auth=` of an API call that needs this scope: read, write, compact or inside."""
+    if scope not in (*SCOPES, INSIDE):
         raise ValueError(f"No such scope: {scope}")
     return Scope(scope)
 

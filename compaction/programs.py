@@ -1,0 +1,92 @@
+"""The engine for a program that has it compact: one object of JSON values in, one out, and no exception.
+
+A program that replaces a list gives `messages` and gets `messages`. One that writes the summary into its own record
+gives the messages to summarise and `alone`, and gets the `summary` of any number of messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from itertools import islice
+from typing import Any
+
+from . import offline
+from .applying import apply
+from .errors import CompactionError
+from .handoff import BY_ENGINE, flag_of, is_handoff, rules_in, split, with_rules, without_directives
+from .llm.digest import SummaryRequest, summarize
+from .messages import Message
+from .offline.offers import Offers
+from .planning import checked, plan
+from .policy import Policy
+from .redaction import redact
+from .tokens import Counter, counter_for, message_tokens
+
+OPTIONS = ("focus", "keep_last", "handoff", "rules")
+MOST_INSTRUCTIONS = 20  # lines of each kind, and characters of all: an agent reads them before its whole transcript
+LONGEST_INSTRUCTIONS = 6_000
+
+
+def answer(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"messages"}`, `{"summary"}`, or `{"error": {"code", "message"}}`.
+
+    Given are `messages` (OpenAI's chat shape, oldest first), and if wanted `window` (tokens), `model` (whose tokens are
+    counted), `focus`, `keep_last`, `handoff` ("plain", "hermes"), `rules` (carried after the summary; those of the
+    summary before if they are not given), `today` (YYYY-MM-DD); with `alone` also `previous` (the summary before, to be
+    carried on). Other keys are ignored.
+    """
+    try:
+        messages = checked(given.get("messages") or ())
+        before = "\n\n".join([str(given.get("previous") or ""), *_summaries(messages)])
+        options = {name: given[name] for name in OPTIONS if given.get(name) is not None}
+        policy = Policy(
+            context_window=given.get("window") or Policy().context_window, **{"rules": rules_in(before), **options}
+        )
+        today = date.fromisoformat(given["today"]) if given.get("today") else None
+        count = counter_for(str(given.get("model") or ""))
+        if given.get("alone"):
+            return {"summary": _summary(messages, policy, before, today, count)}
+        planned = plan(messages, policy, count)
+        return {"messages": apply(planned, summarize(planned, offline.summarize, today=today)).messages}
+    except CompactionError as refusal:
+        return {"error": {"code": refusal.code, "message": refusal.reason}}
+    except (TypeError, ValueError) as problem:
+        return {"error": {"code": "wrong_value", "message": str(problem)}}
+
+
+def _summaries(messages: Sequence[Message]) -> list[str]:
+    """The bodies of earlier summaries."""
+    parts = (part for each in messages if is_handoff(each) for part in split(each.get("content"), flag_of(each)))
+    return [part.text for part in parts if part.kind == "summary"]
+
+
+def _summary(messages: Sequence[Message], policy: Policy, before: str, today: date | None, count: Counter) -> str:
+    """A summary of all of these messages and of the one before, with the rules after it."""
+    sources = tuple(message for message in messages if not is_handoff(message))
+    new = policy.summary_limit(sum(message_tokens(each, count) for each in sources))
+    request = SummaryRequest(
+        sources,
+        without_directives(redact(before)),
+        without_directives(redact(policy.focus)),
+        min(new + count(before), max(policy.most_summary, new)),
+        today,
+        count=count,
+    )
+    return with_rules(f"{BY_ENGINE}\n\n{offline.summarize(request)}", policy.rules)
+
+
+def instructions(messages: Sequence[Message]) -> str:
+    """What the summary of a model should have, to be added to its prompt: standing instructions and open requests, word
+    for word. "" where there are none.
+    """
+    before = "\n\n".join(_summaries(messages))
+    sources = tuple(message for message in messages if not is_handoff(message))
+    offers = Offers(SummaryRequest(sources, without_directives(redact(before)), count=counter_for("")))
+    standing = [line.text for line in islice(offers.standing(), MOST_INSTRUCTIONS)]
+    asked = [line.text for line in islice(offers.intent(), MOST_INSTRUCTIONS) if line.text.startswith("- [open]")]
+    pieces = [
+        "\n".join(["Keep these standing instructions of the user word for word:", *standing]) if standing else "",
+        "\n".join(["Say that these requests are still open, in the user's words:", *asked]) if asked else "",
+    ]
+    return "\n\n".join(piece for piece in pieces if piece)[:LONGEST_INSTRUCTIONS]

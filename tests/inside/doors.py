@@ -1,0 +1,50 @@
+"""What an agent does with its door, and an agent that is written nothing but one file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from viewer.inside.agents.agent import InstalledAgent, Options, Way
+from viewer.inside.writing import Change, NewFile
+from viewer.settings import BASE_DIR
+
+
+@dataclass(frozen=True)
+class TestDoor:
+    """The door with this connection."""
+
+    __test__ = False
+    connection: Path
+
+    def run(self, event: str, **given: Any) -> subprocess.CompletedProcess[str]:
+        """The process that an agent starts for an event."""
+        command = [sys.executable, str(BASE_DIR / "integrations" / "door.py"), str(self.connection), event]
+        return subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, timeout=60)
+
+    def text(self, event: str, **given: Any) -> str:
+        """What it prints, where all goes well."""
+        done = self.run(event, **given)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def change(self, **values: Any) -> None:
+        """Change the connection."""
+        self.connection.write_text(json.dumps(json.loads(self.connection.read_text()) | values))
+
+
+class OneFile(InstalledAgent):
+    """An agent of any store that is written one file."""
+
+    name, label, scheme = "one-file", "One File", "sqlite"
+
+    def home_of(self, place: Path) -> Path:
+        return place.parent / "agent"
+
+    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+        yield NewFile(str(home / "door.txt"), "\n".join(way.door))

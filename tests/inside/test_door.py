@@ -1,0 +1,163 @@
+"""The program that agents start: the note once, and nothing at all where the site is not as it should be."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START
+from integrations import door as program
+from tests.api.workspace_session import WorkspaceSession, furnish
+from tests.clients import ApiClient
+from tests.factories.stores import HermesStore
+from tests.inside.doors import OneFile, TestDoor
+from viewer.enforcement.models import Event
+from viewer.inside.models import Door
+from viewer.models import ApiToken
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+
+@pytest.fixture
+def session(hermes_store: HermesStore, api_client: ApiClient, tmp_path: Path, settings: Settings) -> WorkspaceSession:
+    """A session in a workspace with rules, which name files to read."""
+    settings.WORKSPACES = [tmp_path]
+    return furnish(hermes_store, api_client, tmp_path / "ws")
+
+
+@pytest.fixture
+def door(session: WorkspaceSession, open_door: Callable[..., TestDoor]) -> TestDoor:
+    return open_door(session.hermes_store.store, OneFile())
+
+
+def test_a_note_is_given_once_and_is_acknowledged(session: WorkspaceSession, door: TestDoor) -> None:
+    assert door.text("note", session_id=session.session_id) == ""
+    session.compact()
+    text = door.text("note", session_id=session.session_id)
+    assert text.startswith(EVENT_START) and "STYLE.md" in text and "Never push to main." in text
+    assert door.text("note", session_id=session.session_id) == ""
+    assert Event.objects.get().status == "delivered"
+    session.turn()
+    session.judged()
+    assert door.text("note", session_id=session.session_id).startswith(WARNING_START)
+    assert door.text("note", session_id=session.session_id) == ""
+    assert Door.objects.get().called_at is not None
+
+
+def test_hooks_of_claude_code_and_codex_get_it_as_they_take_it(session: WorkspaceSession, door: TestDoor) -> None:
+    session.compact()
+    given = {"session_id": session.session_id, "hook_event_name": "SessionStart", "source": "resume"}
+    added = json.loads(door.text("SessionStart", **given))["hookSpecificOutput"]
+    assert added["hookEventName"] == "SessionStart" and added["additionalContext"].startswith(EVENT_START)
+
+
+def test_two_that_ask_at_once_get_one_note(session: WorkspaceSession, door: TestDoor) -> None:
+    session.compact()
+    texts: list[str] = []
+    both = [
+        threading.Thread(target=lambda: texts.append(door.text("note", session_id=session.session_id))) for _ in "ab"
+    ]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert sorted(map(len, texts))[0] == 0 and sum(bool(text) for text in texts) <= 1
+
+
+def test_what_was_not_acknowledged_is_offered_again(
+    session: WorkspaceSession, door: TestDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from viewer.enforcement import events
+
+    session.compact()
+    assert len(events.offer(session.hermes_store.store, session.session_id)) == 1
+    assert door.text("note", session_id=session.session_id) == "", "it is offered to another"
+    Event.objects.update(offered_until=timezone.now() - timedelta(seconds=1))
+    assert door.text("note", session_id=session.session_id).startswith(EVENT_START)
+
+
+def test_what_a_summary_should_not_lose(session: WorkspaceSession, door: TestDoor) -> None:
+    session.append({"role": "user", "content": "Always answer in French. Which port does staging use?"})
+    text = door.text("PreCompact", session_id=session.session_id, hook_event_name="PreCompact", trigger="auto")
+    assert "Always answer in French." in text and "Which port does staging use?" in text
+
+
+def test_our_engine_carries_the_rules_of_the_session(session: WorkspaceSession, door: TestDoor) -> None:
+    messages = [{"role": "user", "content": "Move it to port 9090."}, {"role": "assistant", "content": "Moved."}]
+    given = {"messages": messages, "alone": True, "session_id": session.session_id}
+    summary = json.loads(door.text("compact", **given))["summary"]
+    assert "port 9090" in summary and RULES_OPEN in summary and "Never push to main." in summary
+    door.change(site="http://127.0.0.1:9")
+    assert "port 9090" in json.loads(door.text("compact", **given))["summary"]
+
+
+@contextmanager
+def slow_site() -> Iterator[str]:
+    """A server that takes connections and never ends an answer."""
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.1)
+
+        def drip() -> None:
+            with ExitStack() as connections:
+                while not ended.is_set():
+                    with suppress(TimeoutError):
+                        connections.enter_context(listener.accept()[0]).send(b"HTTP/1.1 200 OK\r\n")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        ended.set()
+        thread.join()
+
+
+def test_an_agent_waits_for_no_site(session: WorkspaceSession, door: TestDoor) -> None:
+    session.compact()
+    asked = {"session_id": session.session_id}
+    assert program.NOTE_SECONDS < 0.2
+    door.change(note_seconds=program.NOTE_SECONDS)
+    right = json.loads(door.connection.read_text())
+    with slow_site() as slow:
+        for changed in ({"site": "http://127.0.0.1:9"}, {"site": slow}, {"token": "palimpsest_wrong"}):
+            door.change(**{**right, **changed})
+            for event in ("note", "PreCompact"):
+                assert door.text(event, **asked) == "", changed
+    door.connection.write_text("{")
+    assert door.text("note", **asked) == ""
+    door.connection.unlink()
+    assert door.text("note", **asked) == ""
+
+
+def test_a_revoked_token_and_a_foreign_event_are_refused(session: WorkspaceSession, door: TestDoor) -> None:
+    session.compact()
+    token = json.loads(door.connection.read_text())["token"]
+    client = ApiClient(token)
+    assert client.call("GET", "/stores")[0] == 403, "the token is for the calls of a door alone"
+    Event.objects.update(store="another")
+    assert client.call("POST", "/inside/acknowledge", {"events": [Event.objects.get().pk]})[0] == 200
+    assert Event.objects.get().status == "pending"
+    assert client.call("POST", "/inside/acknowledge", {"events": [10**6]})[0] == 404
+    ApiToken.objects.filter(door__isnull=False).delete()
+    assert client.call("POST", "/inside/note", {"session_id": session.session_id})[0] == 401
+    assert Door.objects.get().token is None
+    assert session.api_client.call("POST", "/inside/note", {"session_id": session.session_id})[0] == 403
+
+
+def test_any_input_leaves_the_agent_alone(door: TestDoor) -> None:
+    noted: list[dict[str, Any]] = [{}, {"session_id": "none"}, {"session_id": None}, {"session_id": "\ud800\x00"}]
+    for given in noted:
+        assert door.run("note", **given).returncode == 0
+    compacted: list[dict[str, Any]] = [{}, {"messages": 7}, {"messages": [1]}, {"messages": [{}], "window": "x"}]
+    for given in compacted:
+        done = door.run("compact", **given)
+        assert (done.returncode, set(json.loads(done.stdout))) == (1, {"error"})

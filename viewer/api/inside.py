@@ -1,0 +1,98 @@
+"""What is installed in an agent calls this (`integrations/door.py`): small and quick, for the store of its token."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+from ninja.errors import HttpError
+
+from compaction import programs
+from viewer.enforcement import auditing, events
+from viewer.history import index_cache
+from viewer.inside import doors
+from viewer.inside.models import Door
+from viewer.stores.base import Store
+from viewer.stores.message import for_model, message_of
+from viewer.stores.registry import get_store, open_store
+from viewer.web import auth
+from viewer.workspaces.rules import rules_of
+
+from .answers import answers
+
+INSIDE = auth.require(auth.INSIDE)
+router = Router(tags=["inside an agent"])
+
+
+class CallIn(Schema):
+    """`session_id` as the agent names it; `compacted`: the agent itself has just compacted."""
+
+    session_id: str
+    compacted: bool = False
+
+
+class TextOut(Schema):
+    """A text for the agent, "" for none; `events` are the numbers to acknowledge before it is passed on."""
+
+    text: str = ""
+    events: list[int] = []
+
+
+class AcknowledgeIn(Schema):
+    events: list[int]
+
+
+class CarriedOut(Schema):
+    """What a compaction by our engine carries: the `rules` of the workspace."""
+
+    rules: str
+
+
+@router.post("/inside/note", auth=INSIDE, response=answers(TextOut), summary="What to send with the next request, once")
+def note(request: HttpRequest, call: CallIn) -> TextOut:
+    """The waiting note after a compaction, and the audit's warning. Nobody else is given them for some seconds; they
+    are delivered once they are acknowledged.
+    """
+    store = _store(request)
+    if call.compacted:  # a worker may not have seen it yet
+        with open_store(store) as reader:
+            session = reader.session(call.session_id)
+            auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
+    offered = events.offer(store, call.session_id)
+    return TextOut(text="\n\n".join(map(events.text_of, offered)), events=[event.pk for event in offered])
+
+
+@router.post("/inside/acknowledge", auth=INSIDE, response=answers(TextOut), summary="The texts are passed on now")
+def acknowledge(request: HttpRequest, call: AcknowledgeIn) -> TextOut:
+    """Mark the events as delivered."""
+    store = _store(request)
+    for number in call.events:
+        event = events.get_event(number)
+        if event.store == store.name:
+            events.acknowledge(event)
+    return TextOut()
+
+
+@router.post("/inside/before", auth=INSIDE, response=answers(TextOut), summary="What a summary should not lose")
+def before(request: HttpRequest, call: CallIn) -> TextOut:
+    """Instructions for the summary that the agent is about to have made: standing instructions and open requests."""
+    with open_store(_store(request)) as reader:
+        reader.session(call.session_id)
+        rows = for_model(reader.live(call.session_id))
+    return TextOut(text=programs.instructions([message_of(row) for row in rows]))
+
+
+@router.post("/inside/carried", auth=INSIDE, response=answers(CarriedOut), summary="What our engine carries")
+def carried(request: HttpRequest, call: CallIn) -> CarriedOut:
+    """For a compaction that the agent has our engine make."""
+    store = _store(request)
+    with open_store(store) as reader:
+        return CarriedOut(rules=rules_of(store, reader.session(call.session_id)).text)
+
+
+def _store(request: HttpRequest) -> Store:
+    """The store of the door that calls, which is noted."""
+    door = Door.objects.filter(token=request.auth).first()  # type: ignore[attr-defined]
+    if door is None:
+        raise HttpError(403, "This token is of no agent: install the door again.")
+    doors.called(door)
+    return get_store(door.store)

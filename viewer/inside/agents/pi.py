@@ -1,0 +1,28 @@
+"""pi: one extension, which pi loads from its own directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from viewer.inside.writing import Change
+
+from .agent import InstalledAgent, Options, Way, copied
+
+
+class Pi(InstalledAgent):
+    name, label, scheme = "pi", "pi", "pi"
+    notes = "The note after a compaction is sent with the next prompt."
+    recall = "pi's own tools have search_history and read_history."
+    engine = "Palimpsest's engine writes the summaries of pi's own compactions, without a model."
+
+    def home_of(self, place: Path) -> Path:
+        return place
+
+    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+        door = {"door": list(way.door), "options": asdict(options)}
+        yield from copied("pi", home / "extensions" / "palimpsest", {"door.json": door})
+
+
+AGENT = Pi()

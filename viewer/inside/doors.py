@@ -1,0 +1,195 @@
+"""Doors: installed into the agent of a store, kept in step with the site's address, and removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from viewer.inside.agents import NAMES, agent_named
+from viewer.inside.agents.agent import PROGRAMS, InstalledAgent, Options, Way
+from viewer.inside.models import Door
+from viewer.models import ApiToken
+from viewer.settings import BASE_DIR
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores
+from viewer.web import auth, own_database
+from viewer.web.own_database import OwnDatabaseUnavailable
+
+from . import writing
+from .writing import NotInstallable, PlannedFile
+
+CONNECTION = "connection.json"
+HOMES = (  # variables that say where agents keep their sessions
+    "HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR", "TZ", "PORT", "HOST",
+)  # fmt: skip
+SEEN_EVERY = timedelta(seconds=20)  # often enough for "has called"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What an installation writes: `files`, and then what a person has to do, `next_steps`, as sentences."""
+
+    agent: InstalledAgent
+    store: Store
+    home: Path
+    options: Options
+    files: list[PlannedFile]
+    next_steps: list[str]
+
+
+def installable() -> list[tuple[InstalledAgent, Store]]:
+    """The stores on this machine whose agent can have a door, in the order of the agents."""
+    agents = [agent_named(name) for name in NAMES]
+    stores = [store for store in all_stores() if not store.is_managed and not store.is_on_server]
+    return [(agent, store) for agent in agents for store in stores if store.url.startswith(f"{agent.scheme}:")]
+
+
+def choose(name: str, store_name: str = "", profile: str = "") -> tuple[InstalledAgent, Store]:
+    """The agent of this name and its store, which has to be named where there are several. Raises NotInstallable."""
+    if name not in NAMES:
+        raise NotInstallable(f"There is no agent {name!r}: one of {', '.join(NAMES)}.")
+    stores = [(agent, store) for agent, store in installable() if agent.name == name]
+    if profile:
+        stores = [each for each in stores if each[1].path.parent.parts[-2:] == ("profiles", profile)]
+    if store_name:
+        stores = [each for each in stores if each[1].name == store_name]
+        if not stores:
+            raise NotInstallable(f"There is no store {store_name!r} of {agent_named(name).label} on this machine.")
+    if not stores:
+        raise NotInstallable(f"No sessions of {agent_named(name).label} were found on this machine.")
+    if len(stores) > 1:
+        named = ", ".join(store.name for _, store in stores)
+        raise NotInstallable(f"There are several stores of {agent_named(name).label}: name one with --store ({named}).")
+    return stores[0]
+
+
+def plan(agent: InstalledAgent, store: Store, options: Options) -> Installation:
+    """What would be written, as if an earlier installation were removed. Raises NotInstallable."""
+    home, own = agent.home_of(store.path), _own(store.name)
+    door = door_of(store)
+    files = writing.planned(agent.changes(home, own, way_of(store), options), door.written if door else ())
+    return Installation(agent, store, home, options, files, agent.next_steps(home, options))
+
+
+def install(agent: InstalledAgent, store: Store, options: Options) -> tuple[Door, Installation]:
+    """Write what `plan` shows, after an earlier installation is removed. Raises NotInstallable."""
+    remove(store)
+    installation = plan(agent, store, options)
+    token, made = _token(store.name)
+    _save(connection_file(store), {**_site(store.name), "token": token})
+    try:
+        written = writing.write(installation.files, _own(store.name) / "before")
+    except BaseException:
+        made.delete()
+        shutil.rmtree(_own(store.name), ignore_errors=True)
+        raise
+    door = Door.objects.create(
+        agent=agent.name, store=store.name, home=str(installation.home), token=made,
+        options=asdict(options), written=written,
+    )  # fmt: skip
+    return door, installation
+
+
+def remove(store: Store) -> list[str]:
+    """Take everything out of the agent again; returns remarks about files that others had changed."""
+    door = door_of(store)
+    if door is None:
+        return []
+    remarks = writing.take_back(door.written)
+    with transaction.atomic():
+        door.delete()
+        if door.token is not None:
+            door.token.delete()
+    shutil.rmtree(_own(store.name), ignore_errors=True)
+    with suppress(OSError):  # the doors of other stores are in it
+        _own(store.name).parent.rmdir()
+    return remarks
+
+
+def door_of(store: Store) -> Door | None:
+    """The door in the agent of a store."""
+    return Door.objects.select_related("token").filter(store=store.name).first()
+
+
+def options_of(door: Door) -> Options:
+    """What was wanted."""
+    return Options(**door.options)
+
+
+def way_of(store: Store) -> Way:
+    """How the agent of a store reaches us."""
+    door = (sys.executable, str(PROGRAMS / "door.py"), str(connection_file(store)))
+    return Way(door, (*door, "mcp"))
+
+
+def connection_file(store: Store) -> Path:
+    """The file that a door reads: where the site is, and its token."""
+    return _own(store.name) / CONNECTION
+
+
+def refresh() -> None:
+    """Write the site's present address and settings into the connections of all doors, as each start does."""
+    for name in Door.objects.values_list("store", flat=True):
+        path = _own(name) / CONNECTION
+        with suppress(OSError, ValueError):
+            connection = json.loads(path.read_text())
+            if connection != (now := {**connection, **_site(name)}):
+                _save(path, now)
+
+
+def called(door: Door, *, recall: bool = False) -> None:
+    """Note that the agent called, at most every `SEEN_EVERY`."""
+    name, now = "recalled_at" if recall else "called_at", timezone.now()
+    before = getattr(door, name)
+    if before is None or before < now - SEEN_EVERY:
+        with suppress(OwnDatabaseUnavailable), own_database.noting():
+            Door.objects.filter(pk=door.pk).update(**{name: now})
+
+
+def _own(store: str) -> Path:
+    return Path(settings.DATA_DIR, "inside", store)
+
+
+def _site(store: str) -> dict[str, Any]:
+    """The site as a door needs it: its address, its code, and how to start one of its commands."""
+    manage = BASE_DIR / "manage.py"
+    command = [sys.executable, str(manage)] if manage.is_file() else [sys.executable, "-m", "viewer"]
+    return {
+        "site": f"{settings.SITE_ADDRESS}{settings.BASE_PATH}",
+        "code": str(BASE_DIR),
+        "mcp": [*command, "mcp", "--store", store],
+        "environment": {
+            **{name: value for name, value in os.environ.items() if name.startswith("PALIMPSEST_") or name in HOMES},
+            "PALIMPSEST_DATA_DIR": str(settings.DATA_DIR),
+        },
+    }
+
+
+def _token(store: str) -> tuple[str, ApiToken]:
+    name = f"inside {store}"[: auth.NAME_LIMIT]
+    ApiToken.objects.filter(name=name).delete()
+    token = auth.new_token(name, [auth.INSIDE])
+    return token, ApiToken.objects.get(name=name)
+
+
+def _save(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_suffix(".new")
+    with open(new, "w", opener=_private) as file:
+        json.dump(value, file, indent=2)
+    os.replace(new, path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,275 @@
+"""Changes to an agent's own files, planned first, then written as a whole, and taken back.
+
+A change says what is added, so that it can be taken out of a file that was changed by others since. A file that nobody
+changed since gets its earlier bytes back; it is deleted if there was none.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from viewer.stores.errors import StoreError
+
+START, END = "palimpsest: begin", "palimpsest: end"
+BIGGEST = 5_000_000  # bytes of a file of settings that is changed
+
+
+class NotInstallable(StoreError):
+    """What is to be written cannot be; the message says why, and what to do."""
+
+    code = "not_installable"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file of our own, with this text."""
+
+    path: str
+    text: str
+
+    def put(self, before: str | None) -> str:
+        if before not in (None, self.text):
+            raise NotInstallable(f"There is a file {self.path} already, which is not ours: move it away first.")
+        return self.text
+
+    def taken(self, now: str) -> str | None:
+        """The file without it; None for no file."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonItem:
+    """A value in a JSON file of settings, below these keys; with `in_list` an item of the list there."""
+
+    path: str
+    keys: tuple[str, ...]
+    value: Any
+    in_list: bool = False
+
+    def put(self, before: str | None) -> str:
+        settings = _object(self.path, before)
+        *above, last = self.keys
+        at = settings
+        for key in above:
+            at = at.setdefault(key, {})
+            if not isinstance(at, dict):
+                raise NotInstallable(f"{self.path} has no object at {'.'.join(self.keys)}, as its agent wants it.")
+        if self.in_list:
+            listed = at.setdefault(last, [])
+            if not isinstance(listed, list):
+                raise NotInstallable(f"{self.path} has no list at {'.'.join(self.keys)}, as its agent wants it.")
+            if self.value not in listed:
+                listed.append(self.value)
+        elif at.get(last, self.value) != self.value:
+            raise NotInstallable(
+                f"{self.path} has {'.'.join(self.keys)} already, with another value: remove it there first."
+            )
+        else:
+            at[last] = self.value
+        return _written(settings, before)
+
+    def taken(self, now: str) -> str | None:
+        settings = _object(self.path, now)
+        parents: list[tuple[dict[str, Any], str]] = []
+        at: Any = settings
+        for key in self.keys:
+            if not isinstance(at, dict) or key not in at:
+                return now
+            parents.append((at, key))
+            at = at[key]
+        holder, last = parents[-1]
+        if self.in_list:
+            holder[last] = [each for each in at if each != self.value] if isinstance(at, list) else at
+        elif at == self.value:
+            del holder[last]
+        for holder, key in reversed(parents):  # what is empty now was made for it
+            if key in holder and holder[key] in ({}, []):
+                del holder[key]
+        return _written(settings, now)
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """Lines at the end of a file, between two lines of comment by which they are found again."""
+
+    path: str
+    text: str
+    comment: str = "#"
+
+    def put(self, before: str | None) -> str:
+        kept = self.taken(before or "") or ""
+        block = f"{self.comment} {START}\n{self.text.strip()}\n{self.comment} {END}\n"
+        return f"{kept.rstrip()}\n\n{block}" if kept.strip() else block
+
+    def taken(self, now: str) -> str | None:
+        lines = now.splitlines(keepends=True)
+        comments = [f"{self.comment} {each}" for each in (START, END)]
+        marks = [at for at, line in enumerate(lines) if line.strip() in comments]
+        if len(marks) != 2:
+            return now
+        before, behind = "".join(lines[: marks[0]]).rstrip(), "".join(lines[marks[1] + 1 :])
+        return f"{before}\n{behind}" if before else behind.lstrip("\n")
+
+
+Change = NewFile | JsonItem | TextBlock
+KINDS: dict[str, Callable[..., Change]] = {each.__name__: each for each in (NewFile, JsonItem, TextBlock)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file as it is, None for none, and as it will be, with the changes that make it so."""
+
+    path: Path
+    before: str | None
+    after: str
+    changes: tuple[Change, ...]
+
+    @property
+    def diff(self) -> str:
+        """What is added and removed, as a unified diff."""
+        old, new = (self.before or "").splitlines(keepends=True), self.after.splitlines(keepends=True)
+        return "".join(difflib.unified_diff(old, new, str(self.path) if self.before else "/dev/null", str(self.path)))
+
+
+def planned(changes: Iterable[Change], written: Sequence[dict[str, Any]] = ()) -> list[PlannedFile]:
+    """The files that these changes change, in order, as if what was `written` earlier were taken back. Nothing is
+    written. Raises NotInstallable.
+    """
+    earlier = {Path(each["path"]): each for each in written}
+    by_path: dict[Path, list[Change]] = {}
+    for change in changes:
+        by_path.setdefault(Path(os.path.realpath(change.path)), []).append(change)  # people link their settings
+    files = []
+    for path, each in by_path.items():
+        before = _text(path)
+        if path in earlier:
+            before = _without(earlier[path], before)
+        after = before
+        for change in each:
+            after = change.put(after)
+        assert after is not None
+        files.append(PlannedFile(path, before, after, tuple(each)))
+    return files
+
+
+def write(files: Sequence[PlannedFile], copies: Path) -> list[dict[str, Any]]:
+    """Write the planned files; returns what `take_back` needs, as JSON. The earlier files are kept in `copies`.
+
+    Raises NotInstallable, also if one of them was changed since it was planned; then none is written.
+    """
+    if any(_text(file.path) != file.before for file in files):
+        raise NotInstallable("A file was changed meanwhile: look at what will be written again.")
+    copies.mkdir(parents=True, exist_ok=True, mode=0o700)
+    written: list[dict[str, Any]] = []
+    for number, file in enumerate(files):
+        copy = copies / f"{number}-{file.path.name}"
+        if file.before is not None:
+            _replace(copy, file.before, 0o600)
+        made = [str(each) for each in (file.path.parent, *file.path.parent.parents) if not each.exists()]
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(file.path, file.after, file.path.stat().st_mode & 0o777 if file.before is not None else 0o600)
+        written.append({
+            "path": str(file.path), "digest": _digest(file.after), "directories": made,
+            "before": str(copy) if file.before is not None else "",
+            "changes": [{"kind": type(each).__name__, **asdict(each)} for each in file.changes],
+        })  # fmt: skip
+    return written
+
+
+def take_back(written: Sequence[dict[str, Any]]) -> list[str]:
+    """Take the changes out of all files again; returns a sentence for each that had been changed by others."""
+    remarks = []
+    for each in reversed(written):
+        path = Path(each["path"])
+        try:
+            now = _text(path)
+            after = _without(each, now)
+        except NotInstallable as problem:
+            remarks.append(f"{path} was left as it is: {problem.message}")
+            continue
+        if now is not None and after is None:
+            path.unlink()
+        elif now is not None and after is not None and after != now:
+            _replace(path, after, path.stat().st_mode & 0o777)
+        if now is not None and _digest(now) != each["digest"]:
+            remarks.append(f"{path} had been changed since; only what is ours was taken out.")
+        for directory in each["directories"]:
+            with suppress(OSError):  # somebody else's file is in it
+                os.rmdir(directory)
+    return remarks
+
+
+def _without(each: dict[str, Any], now: str | None) -> str | None:
+    """The file without our changes; None for no file."""
+    if now is None:
+        return None
+    if _digest(now) == each["digest"]:
+        return _text(Path(each["before"])) if each["before"] else None
+    after: str | None = now
+    for fields in reversed(each["changes"]):
+        kind = KINDS[fields["kind"]]
+        values = {name: tuple(value) if name == "keys" else value for name, value in fields.items() if name != "kind"}
+        after = kind(**values).taken(after) if after is not None else None
+    return after
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file, None if there is none. Raises NotInstallable."""
+    try:
+        if path.stat().st_size > BIGGEST:
+            raise NotInstallable(f"{path} is larger than a file of settings: it is not changed.")
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise NotInstallable(f"{path} cannot be read: {problem}.") from None
+
+
+def _object(path: str, text: str | None) -> dict[str, Any]:
+    """The object in a JSON file. Raises NotInstallable for one with comments, too: they would be lost."""
+    try:
+        value = json.loads(text) if text and text.strip() else {}
+    except ValueError as problem:
+        raise NotInstallable(f"{path} is not plain JSON ({problem}): write what is shown into it by hand.") from None
+    if not isinstance(value, dict):
+        raise NotInstallable(f"{path} is no JSON object.")
+    return value
+
+
+def _written(settings: dict[str, Any], before: str | None) -> str:
+    """The settings as JSON, indented as they were."""
+    lines = (before or "").splitlines()
+    first = next((line for line in lines[1:] if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())] or "  "
+    text = json.dumps(settings, indent="\t" if "\t" in indent else len(indent), ensure_ascii=False)
+    return text + ("\n" if before is None or before.endswith("\n") else "")
+
+
+def _replace(path: Path, text: str, mode: int) -> None:
+    """Write a file as a whole: whoever reads it sees the old or the new one."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(descriptor)
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
