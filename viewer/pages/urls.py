@@ -19,6 +19,7 @@ from .session import abandoned, colours, contents, context, export, find, live, 
 from .session import views as session
 from .sessions import bulk_actions, rename
 from .sessions import views as sessions
+from .settings import inside
 from .settings import views as settings
 from .stores import views as stores
 
@@ -44,6 +45,8 @@ urlpatterns = [
     path("settings", settings.settings, name="settings"),
     path("settings/tokens", settings.make_token, name="tokens"),
     path("settings/tokens/<int:token_id>/revoke", settings.revoke_token, name="revoke"),
+    path("settings/inside/<name:store>", inside.door, name="inside"),
+    path("settings/inside/<name:store>/change", inside.change, name="change_inside"),
     path("settings/<str:provider>", settings.change, name="change"),
     path("settings/compaction/<name:store>", settings.change_compaction, name="change_compaction"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),

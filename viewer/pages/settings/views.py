@@ -25,7 +25,7 @@ from viewer.runs.providers.summarizers import ConnectionTest, try_connection
 from viewer.stores.registry import get_store
 from viewer.workspaces.rules import kept_rules
 
-from . import compacting, providers, rules, tokens
+from . import compacting, inside, providers, rules, tokens
 from .compacting import CompactionForm
 from .providers import ProviderForm
 from .rules import RulesForm
@@ -172,6 +172,7 @@ def _page(
         "compaction": compacting.forms_of_stores(compaction),
         "compaction_saved": compaction_saved,
         "rules": rules.rule_forms(saved, typed),
+        "doors": inside.section(),
         "tokens": listed or tokens.section(),
         "unknown_window": limits.UNKNOWN_WINDOW,
         "data": _own_database(),
