@@ -19,8 +19,10 @@ from .handoff import (
     handoff_text,
     is_handoff,
     split,
+    with_pins,
     with_request,
     with_rules,
+    without_pins,
     without_rules,
 )
 from .messages import Message, patched, without_old_images
@@ -119,11 +121,11 @@ def apply(plan: Plan, summary: str) -> Result:
 
 
 def accepted(summary: Any) -> str:
-    """The summary's body without the markers, rules or white space around it; raises SummaryRejected if empty."""
+    """The summary's body without the markers, pins, rules or white space around it; raises SummaryRejected if empty."""
     if not isinstance(summary, str):
         raise SummaryRejected("not_text", "The summary is not text.")
     body = next((part.text for part in split(summary) if part.kind == "summary"), summary)
-    body = without_rules(body).strip()
+    body = without_pins(without_rules(body)).strip()
     if not body:
         raise SummaryRejected("empty", "The summary is empty.")
     return body
@@ -190,7 +192,7 @@ class Rewrites:
         """The transcript with a handoff of this body in its place, after the checks."""
         if not self.plan.policy.tail_only:
             self._repair()
-        quoted = with_request(body, self._request())
+        quoted = with_request(with_pins(body, self._pinned()), self._request())
         handoff = handoff_text(with_rules(quoted, self.plan.policy.rules), self.plan.policy.handoff)
         new: list[Edit] = []
         if self.plan.role is None:
@@ -202,6 +204,11 @@ class Rewrites:
         _check(self, edits, output)
         _require_smaller(self.plan, edits, output)
         return Result(edits, output, body, handoff, self._report(edits), self.plan)
+
+    def _pinned(self) -> list[str]:
+        """The pinned messages that do not stay in the context by themselves."""
+        kept = {m.words(self.plan.messages[i]).strip() for i in self.kept} if self.plan.policy.pinned else set()
+        return [pin for pin in self.plan.policy.pinned if pin.partition(": ")[2].strip() not in kept]
 
     def _request(self) -> str:
         """The text of the message that the handoff repeats, "" if it repeats none."""

@@ -18,7 +18,7 @@ Agent's interchange format (`docs/hermes.md` section 4).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 from typing import Any, Literal, NamedTuple
@@ -175,6 +175,8 @@ MEDIA_NAMED, MEDIA_PATH = "[media] ", re.compile(r"(?<=\[media\]) (?=~?/|[A-Za-z
 # The tag of OpenClaw's enforcement after a compaction (PR #18049, #34556), each alone on its line, last in a summary.
 RULES_OPEN = "<workspace-critical-rules>"
 RULES_CLOSE = "</workspace-critical-rules>"
+PINS_OPEN = "<pinned-messages>"
+PINS_CLOSE = "</pinned-messages>"
 
 # Of the request that is being worked on, where the message itself cannot stay before the summary.
 REQUEST_HEADING = "## Request being worked on, word for word"
@@ -271,27 +273,49 @@ def with_rules(body: str, rules: str) -> str:
 
 def without_rules(body: str) -> str:
     """The body without its rules. A tag inside a sentence, or without its counterpart, is ordinary text."""
-    lines = body.split("\n")
-    edges = [0, *(edge for first, last in _rules_blocks(lines) for edge in (first, last + 1)), len(lines)]
-    pieces = [lines[start:end] for start, end in list(pairwise(edges))[::2]]
-    return "\n\n".join(piece for piece in map(_without_blank_ends, pieces) if piece).strip()
+    return _without_blocks(body, RULES_OPEN, RULES_CLOSE)
 
 
 def rules_in(body: str) -> str:
     """The rules in all blocks of a body, "" if it has none."""
     lines = body.split("\n")
-    return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _rules_blocks(lines))
+    return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _blocks(lines, RULES_OPEN, RULES_CLOSE))
 
 
-def _rules_blocks(lines: list[str]) -> list[tuple[int, int]]:
+def with_pins(body: str, pins: Sequence[str]) -> str:
+    """The body with these pinned messages at its end, word for word, replacing any that it had."""
+    inside = "\n\n".join(pin.replace(PINS_CLOSE, "(end of pinned messages)") for pin in pins)
+    block = f"{PINS_OPEN}\n{inside}\n{PINS_CLOSE}" if pins else ""
+    return "\n\n".join(piece for piece in (without_pins(body), block) if piece)
+
+
+def without_pins(body: str) -> str:
+    """The body without its pinned messages."""
+    return _without_blocks(body, PINS_OPEN, PINS_CLOSE)
+
+
+def pins_in(body: str) -> str:
+    """The pinned messages of a body, "" if it has none."""
+    lines = body.split("\n")
+    return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _blocks(lines, PINS_OPEN, PINS_CLOSE))
+
+
+def _without_blocks(body: str, opening: str, closing: str) -> str:
+    lines = body.split("\n")
+    edges = [0, *(edge for first, last in _blocks(lines, opening, closing) for edge in (first, last + 1)), len(lines)]
+    pieces = [lines[start:end] for start, end in list(pairwise(edges))[::2]]
+    return "\n\n".join(piece for piece in map(_without_blank_ends, pieces) if piece).strip()
+
+
+def _blocks(lines: list[str], opening: str, closing: str) -> list[tuple[int, int]]:
     """The first and last line of each complete block, in order. Of nested blocks only the outer one counts."""
     opened: list[int] = []
     blocks: list[tuple[int, int]] = []
     for at, line in enumerate(lines):
         tag = line.strip()
-        if tag == RULES_OPEN:
+        if tag == opening:
             opened.append(at)
-        elif tag == RULES_CLOSE and opened:
+        elif tag == closing and opened:
             start = opened.pop()
             while blocks and blocks[-1][0] > start:
                 blocks.pop()

@@ -34,13 +34,15 @@ class Policy:
     """How much to keep and how long a summary may be.
 
     `context_window` is in tokens; `threshold` is the share of it at which agents compact; `target_ratio` (clamped to
-    0.10..0.80) is the share of that threshold for the tail; `protect_first_n` counts the system prompt; `keep_last` is
-    a person's "keep at least the last N messages"; `rules` are the workspace's rules that are appended to the summary,
-    as `handoff.rules_block` takes them. `tail_only` is for agents that put a summary before an unbroken end of the
-    conversation: nothing stays before the handoff, and what stays is unchanged. `can_prune` says that the agent allows
-    shorter tool output. `summary_tokens` is the maximum of a summary, None to derive it from the window. `handoff` is
-    the form of the summary in the context: "plain", or "hermes" with the header, the key and the note in the system
-    prompt by which Hermes Agent recognises it. Raises ValueError for invalid values.
+    0.10..0.80) is the share of that threshold for the tail; `protect_first_n` counts the system prompt; `keep_last`
+    is a person's "keep at least the last N messages"; `rules` are the workspace's rules that are appended to the
+    summary, as `handoff.rules_block` takes them; `pinned` are texts of messages, each behind its author and a
+    colon, that follow the summary word for word unless they stay in the context anyway. `tail_only` is for agents
+    that put a summary before an unbroken end of the conversation: nothing stays before the handoff, and what stays
+    is unchanged. `can_prune` says that the agent allows shorter tool output. `summary_tokens` is the maximum of a
+    summary, None to derive it from the window. `handoff` is the form of the summary in the context: "plain", or
+    "hermes" with the header, the key and the note in the system prompt by which Hermes Agent recognises it.
+    Raises ValueError for invalid values.
     """
 
     context_window: int = 200_000
@@ -52,6 +54,7 @@ class Policy:
     focus: str = ""
     keep_last: int | None = None
     rules: str = ""
+    pinned: tuple[str, ...] = ()
     tail_only: bool = False
     can_prune: bool = True
     summary_tokens: int | None = None

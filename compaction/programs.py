@@ -14,7 +14,19 @@ from typing import Any
 from . import offline
 from .applying import apply
 from .errors import CompactionError
-from .handoff import BY_ENGINE, flag_of, is_handoff, rules_in, split, with_rules, without_directives
+from .handoff import (
+    BY_ENGINE,
+    flag_of,
+    is_handoff,
+    pins_in,
+    rules_in,
+    split,
+    with_pins,
+    with_rules,
+    without_directives,
+    without_pins,
+    without_rules,
+)
 from .llm.digest import SummaryRequest, summarize
 from .messages import Message
 from .offline.offers import Offers
@@ -32,17 +44,17 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     """`{"messages"}`, `{"summary"}`, or `{"error": {"code", "message"}}`.
 
     Given are `messages` (OpenAI's chat shape, oldest first), and if wanted `window` (tokens), `model` (whose tokens are
-    counted), `focus`, `keep_last`, `handoff` ("plain", "hermes"), `rules` (carried after the summary; those of the
-    summary before if they are not given), `today` (YYYY-MM-DD); with `alone` also `previous` (the summary before, to be
-    carried on). Other keys are ignored.
+    counted), `focus`, `keep_last`, `handoff` ("plain", "hermes"), `rules` and `pinned` (a text and a list of texts that
+    follow the summary; without them those of the summary before), `today` (YYYY-MM-DD); with `alone` also `previous`
+    (the summary before, to be carried on). Other keys are ignored.
     """
     try:
         messages = checked(given.get("messages") or ())
         before = "\n\n".join([str(given.get("previous") or ""), *_summaries(messages)])
         options = {name: given[name] for name in OPTIONS if given.get(name) is not None}
-        policy = Policy(
-            context_window=given.get("window") or Policy().context_window, **{"rules": rules_in(before), **options}
-        )
+        options.setdefault("rules", rules_in(before))
+        pinned = tuple(given["pinned"] if given.get("pinned") is not None else filter(None, [pins_in(before)]))
+        policy = Policy(context_window=given.get("window") or Policy().context_window, pinned=pinned, **options)
         today = date.fromisoformat(given["today"]) if given.get("today") else None
         count = counter_for(str(given.get("model") or ""))
         if given.get("alone"):
@@ -67,13 +79,13 @@ def _summary(messages: Sequence[Message], policy: Policy, before: str, today: da
     new = policy.summary_limit(sum(message_tokens(each, count) for each in sources))
     request = SummaryRequest(
         sources,
-        without_directives(redact(before)),
+        without_directives(redact(without_pins(without_rules(before)))),
         without_directives(redact(policy.focus)),
         min(new + count(before), max(policy.most_summary, new)),
         today,
         count=count,
     )
-    return with_rules(f"{BY_ENGINE}\n\n{offline.summarize(request)}", policy.rules)
+    return with_rules(with_pins(f"{BY_ENGINE}\n\n{offline.summarize(request)}", policy.pinned), policy.rules)
 
 
 def instructions(messages: Sequence[Message]) -> str:

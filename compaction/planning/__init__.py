@@ -11,7 +11,7 @@ from functools import cached_property
 
 from .. import messages as m
 from ..errors import BadTranscript, NothingToCompact
-from ..handoff import flag_of, is_handoff, split, without_rules
+from ..handoff import flag_of, is_handoff, split, without_pins, without_rules
 from ..messages import Message
 from ..policy import FEWEST_TAIL, Policy
 from ..tokens import Counter, Sizes, message_tokens
@@ -139,7 +139,8 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     merged = {i: merged_tokens(rows[i], sizes[i], count) for i in handoffs if i not in lifted}
     cut = Cut(rows, head_end, lifted, sizes, policy, carried(previous, policy, count), merged)
     _require_middle(cut)
-    reasons = [_head_reason(system, size, again, policy), *_grown(head_end - size), *cut.reasons]
+    pinned = [_pinned_reason(policy, count)] if policy.pinned else []
+    reasons = [_head_reason(system, size, again, policy), *_grown(head_end - size), *cut.reasons, *pinned]
     draft = Plan(
         rows, policy, count, tuple(cut.head()), tuple(cut.middle()), tuple(cut.tail()), tuple(sorted(lifted)),
         previous, again, cut.role, tuple(reasons), cut.around, sizes, quoted=cut.quoted,
@@ -225,11 +226,16 @@ def _head_reason(system: int, size: int, again: bool, policy: Policy) -> str:
     return f"The first {plural(size, 'message')} stay{'s' if size == 1 else ''} as the start{beside}."
 
 
+def _pinned_reason(policy: Policy, count: Counter) -> str:
+    tokens, pins = sum(map(count, policy.pinned)), len(policy.pinned)
+    return f"{plural(pins, 'pinned message')} ({tokens:,} tokens) {'stays' if pins == 1 else 'stay'} word for word."
+
+
 def _grown(by: int) -> list[str]:
     return [f"The start grew by {plural(by, 'message')} to keep tool results with their calls."] if by else []
 
 
 def _body(message: Message) -> str:
-    """The summary in a message, without the rules after it: they are added again."""
+    """The summary in a message, without the pinned messages and rules after it: they are added again."""
     parts = split(message.get("content"), flag_of(message))
-    return "\n\n".join(without_rules(part.text) for part in parts if part.kind == "summary")
+    return "\n\n".join(without_pins(without_rules(part.text)) for part in parts if part.kind == "summary")

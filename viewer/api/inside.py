@@ -11,6 +11,7 @@ from viewer.enforcement import auditing, events
 from viewer.history import index_cache
 from viewer.inside import doors
 from viewer.inside.models import Door
+from viewer.runs import pins
 from viewer.stores.base import Store
 from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import get_store, open_store
@@ -42,9 +43,10 @@ class AcknowledgeIn(Schema):
 
 
 class CarriedOut(Schema):
-    """What a compaction by our engine carries: the `rules` of the workspace."""
+    """What a compaction by our engine carries: the `rules` of the workspace, and the texts of `pinned` messages."""
 
     rules: str
+    pinned: list[str]
 
 
 @router.post("/inside/note", auth=INSIDE, response=answers(TextOut), summary="What to send with the next request, once")
@@ -86,7 +88,8 @@ def carried(request: HttpRequest, call: CallIn) -> CarriedOut:
     """For a compaction that the agent has our engine make."""
     store = _store(request)
     with open_store(store) as reader:
-        return CarriedOut(rules=rules_of(store, reader.session(call.session_id)).text)
+        session = reader.session(call.session_id)
+        return CarriedOut(rules=rules_of(store, session).text, pinned=list(pins.texts(reader, session)))
 
 
 def _store(request: HttpRequest) -> Store:

@@ -111,6 +111,21 @@ class Worker(models.Model):
         return self.name
 
 
+class Pin(models.Model):
+    """A message whose words every further compaction of its session keeps."""
+
+    store = models.CharField(max_length=200)
+    session_id = models.TextField()
+    message_id = models.BigIntegerField()
+    pinned_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["store", "session_id", "message_id"], name="one_pin_a_message")]
+
+    def __str__(self) -> str:
+        return f"message {self.message_id} of {self.session_id} in {self.store}"
+
+
 class Connection(models.Model):
     """How to reach a model that writes summaries, as saved on the settings page; the environment overrides it.
 

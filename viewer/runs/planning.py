@@ -25,6 +25,7 @@ from viewer.stores.registry import Reader, agent_of, open_store, splits
 from viewer.usage import counting
 from viewer.workspaces.rules import Rules, rules_of
 
+from . import pins
 from .errors import UnknownChoice
 from .models import CompactionSetting
 from .pickup import before_a_run
@@ -57,7 +58,7 @@ class Basis:
     """The input of a plan, read at one moment: the live messages that are `sent` to a model, the bytes of all of them
     by id, and the `token` by which a commit recognises them. `tail_only` as in a Policy. `not_shortened` says why tool
     output cannot be shortened, "" if it can. `repeats` are messages that were written twice and are also sent: a
-    compaction writes each once.
+    compaction writes each once. `pinned` are the texts of pinned messages.
     """
 
     session: Session
@@ -68,6 +69,7 @@ class Basis:
     tail_only: bool = False
     not_shortened: str = ""
     repeats: Sequence[StoredMessage] = ()
+    pinned: tuple[str, ...] = ()
 
     @property
     def messages_before(self) -> int:
@@ -271,7 +273,10 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     sent = for_model(live_context.messages)
     sizes, token = live_context.sizes, live_context.token
     refusal = reader.refusal(session_id, "prune")
-    return Basis(session, sent, sizes, token, window, reader.tail_only, reason_of(refusal), live_context.repeats)
+    return Basis(
+        session, sent, sizes, token, window, reader.tail_only, reason_of(refusal), live_context.repeats,
+        pins.texts(reader, session),
+    )  # fmt: skip
 
 
 def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
@@ -293,6 +298,7 @@ def planned(basis: Basis, options: Options, rules: str) -> tuple[Strategy, compa
         focus=options.focus,
         keep_last=options.keep_last,
         rules=rules if options.carry else "",
+        pinned=basis.pinned,
         tail_only=basis.tail_only,
         can_prune=not basis.not_shortened,
         handoff="hermes",  # the form that every agent's store can read back
