@@ -16,14 +16,14 @@ from .handoff import (
     MERGE_DELIMITER,
     NOTE,
     PRIOR_HEADER,
+    bare,
     handoff_text,
     is_handoff,
     split,
     with_pins,
+    with_recall,
     with_request,
     with_rules,
-    without_pins,
-    without_rules,
 )
 from .messages import Message, patched, without_old_images
 from .planning import Plan
@@ -125,7 +125,7 @@ def accepted(summary: Any) -> str:
     if not isinstance(summary, str):
         raise SummaryRejected("not_text", "The summary is not text.")
     body = next((part.text for part in split(summary) if part.kind == "summary"), summary)
-    body = without_pins(without_rules(body)).strip()
+    body = bare(body).strip()
     if not body:
         raise SummaryRejected("empty", "The summary is empty.")
     return body
@@ -192,8 +192,9 @@ class Rewrites:
         """The transcript with a handoff of this body in its place, after the checks."""
         if not self.plan.policy.tail_only:
             self._repair()
-        quoted = with_request(with_pins(body, self._pinned()), self._request())
-        handoff = handoff_text(with_rules(quoted, self.plan.policy.rules), self.plan.policy.handoff)
+        policy = self.plan.policy
+        followed = with_pins(with_recall(body, policy.recall), self._pinned())
+        handoff = handoff_text(with_rules(with_request(followed, self._request()), policy.rules), policy.handoff)
         new: list[Edit] = []
         if self.plan.role is None:
             self._merge(handoff)

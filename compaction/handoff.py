@@ -175,6 +175,11 @@ MEDIA_NAMED, MEDIA_PATH = "[media] ", re.compile(r"(?<=\[media\]) (?=~?/|[A-Za-z
 # The tag of OpenClaw's enforcement after a compaction (PR #18049, #34556), each alone on its line, last in a summary.
 RULES_OPEN = "<workspace-critical-rules>"
 RULES_CLOSE = "</workspace-critical-rules>"
+# The line after a summary where the agent has a tool for what the summary leaves out.
+RECALL = (
+    "What this summary leaves out is not lost: ask the tool `search_history` (MCP server `palimpsest`) for it, in a"
+    " whole question."
+)
 PINS_OPEN = "<pinned-messages>"
 PINS_CLOSE = "</pinned-messages>"
 
@@ -280,6 +285,21 @@ def rules_in(body: str) -> str:
     """The rules in all blocks of a body, "" if it has none."""
     lines = body.split("\n")
     return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _blocks(lines, RULES_OPEN, RULES_CLOSE))
+
+
+def bare(body: str) -> str:
+    """The summary without all that may follow it: the line of recall, pinned messages, rules."""
+    return without_recall(without_pins(without_rules(body)))
+
+
+def with_recall(body: str, recall: bool) -> str:
+    """The body with the line about the tool of recall at its end, or without any."""
+    return "\n\n".join(piece for piece in (without_recall(body), RECALL if recall else "") if piece)
+
+
+def without_recall(body: str) -> str:
+    """The body without the line about the tool of recall."""
+    return _without_blank_ends([line for line in body.split("\n") if line.strip() != RECALL])
 
 
 def with_pins(body: str, pins: Sequence[str]) -> str:

@@ -37,9 +37,10 @@ class Policy:
     0.10..0.80) is the share of that threshold for the tail; `protect_first_n` counts the system prompt; `keep_last`
     is a person's "keep at least the last N messages"; `rules` are the workspace's rules that are appended to the
     summary, as `handoff.rules_block` takes them; `pinned` are texts of messages, each behind its author and a
-    colon, that follow the summary word for word unless they stay in the context anyway. `tail_only` is for agents
-    that put a summary before an unbroken end of the conversation: nothing stays before the handoff, and what stays
-    is unchanged. `can_prune` says that the agent allows shorter tool output. `summary_tokens` is the maximum of a
+    colon, that follow the summary word for word unless they stay in the context anyway. `recall` says that the
+    agent has a tool for what a summary leaves out, which the summary then names. `tail_only` is for agents that put
+    a summary before an unbroken end of the conversation: nothing stays before the handoff, and what stays is
+    unchanged. `can_prune` says that the agent allows shorter tool output. `summary_tokens` is the maximum of a
     summary, None to derive it from the window. `handoff` is the form of the summary in the context: "plain", or
     "hermes" with the header, the key and the note in the system prompt by which Hermes Agent recognises it.
     Raises ValueError for invalid values.
@@ -55,6 +56,7 @@ class Policy:
     keep_last: int | None = None
     rules: str = ""
     pinned: tuple[str, ...] = ()
+    recall: bool = False
     tail_only: bool = False
     can_prune: bool = True
     summary_tokens: int | None = None

@@ -16,16 +16,16 @@ from .applying import apply
 from .errors import CompactionError
 from .handoff import (
     BY_ENGINE,
+    bare,
     flag_of,
     is_handoff,
     pins_in,
     rules_in,
     split,
     with_pins,
+    with_recall,
     with_rules,
     without_directives,
-    without_pins,
-    without_rules,
 )
 from .llm.digest import SummaryRequest, summarize
 from .messages import Message
@@ -35,7 +35,7 @@ from .policy import Policy
 from .redaction import redact
 from .tokens import Counter, counter_for, message_tokens
 
-OPTIONS = ("focus", "keep_last", "handoff", "rules")
+OPTIONS = ("focus", "keep_last", "handoff", "rules", "recall")
 MOST_INSTRUCTIONS = 20  # lines of each kind, and characters of all: an agent reads them before its whole transcript
 LONGEST_INSTRUCTIONS = 6_000
 
@@ -45,7 +45,8 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Given are `messages` (OpenAI's chat shape, oldest first), and if wanted `window` (tokens), `model` (whose tokens are
     counted), `focus`, `keep_last`, `handoff` ("plain", "hermes"), `rules` and `pinned` (a text and a list of texts that
-    follow the summary; without them those of the summary before), `today` (YYYY-MM-DD); with `alone` also `previous`
+    follow the summary; without them those of the summary before), `recall` (whether the agent has our tools),
+    `today` (YYYY-MM-DD); with `alone` also `previous`
     (the summary before, to be carried on). Other keys are ignored.
     """
     try:
@@ -79,13 +80,14 @@ def _summary(messages: Sequence[Message], policy: Policy, before: str, today: da
     new = policy.summary_limit(sum(message_tokens(each, count) for each in sources))
     request = SummaryRequest(
         sources,
-        without_directives(redact(without_pins(without_rules(before)))),
+        without_directives(redact(bare(before))),
         without_directives(redact(policy.focus)),
         min(new + count(before), max(policy.most_summary, new)),
         today,
         count=count,
     )
-    return with_rules(with_pins(f"{BY_ENGINE}\n\n{offline.summarize(request)}", policy.pinned), policy.rules)
+    summary = with_recall(f"{BY_ENGINE}\n\n{offline.summarize(request)}", policy.recall)
+    return with_rules(with_pins(summary, policy.pinned), policy.rules)
 
 
 def instructions(messages: Sequence[Message]) -> str:

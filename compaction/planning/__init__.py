@@ -11,7 +11,7 @@ from functools import cached_property
 
 from .. import messages as m
 from ..errors import BadTranscript, NothingToCompact
-from ..handoff import flag_of, is_handoff, split, without_pins, without_rules
+from ..handoff import bare, flag_of, is_handoff, split
 from ..messages import Message
 from ..policy import FEWEST_TAIL, Policy
 from ..tokens import Counter, Sizes, message_tokens
@@ -236,6 +236,6 @@ def _grown(by: int) -> list[str]:
 
 
 def _body(message: Message) -> str:
-    """The summary in a message, without the pinned messages and rules after it: they are added again."""
+    """The summary in a message, without what follows it, which is added again."""
     parts = split(message.get("content"), flag_of(message))
-    return "\n\n".join(without_pins(without_rules(part.text)) for part in parts if part.kind == "summary")
+    return "\n\n".join(bare(part.text) for part in parts if part.kind == "summary")

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from .. import messages as m
-from ..handoff import NOTE, NOTE_SENTENCE, handoff_text, with_pins, with_request, with_rules
+from ..handoff import NOTE, NOTE_SENTENCE, handoff_text, with_pins, with_recall, with_request, with_rules
 from ..messages import Message, patched
 from ..policy import MESSAGE_TOKENS, SHORT_SUMMARY_TOKENS, SMALLEST_WIN, Policy
 from ..tokens import SLACK, Counter, Sizes, message_tokens
@@ -333,7 +333,7 @@ def earlier_cuts(
 
 def overhead(messages: Sequence[Message], count: Counter, policy: Policy) -> int:
     """Tokens of a handoff with all pins and an empty body, and of the note if the system message needs it."""
-    body = with_rules(with_pins("", policy.pinned), policy.rules)
+    body = with_rules(with_pins(with_recall("", policy.recall), policy.pinned), policy.rules)
     tokens = count(handoff_text(body, policy.handoff)) + MESSAGE_TOKENS
     return tokens + (count(NOTE) if needs_note(messages, policy) else 0)
 

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from compaction import programs
-from compaction.handoff import PINS_OPEN, pins_in
+from compaction.handoff import PINS_OPEN, RECALL, pins_in
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
 from tests.inside.conftest import open_door  # noqa: F401  # a fixture
 from tests.inside.doors import OneFile, TestDoor
+from viewer.inside.models import Door
 from viewer.runs.models import Pin
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -89,3 +91,21 @@ def test_our_engine_inside_an_agent_keeps_it_too(
     assert message["content"].strip() in summary
     again = programs.answer({**given, "previous": summary})["summary"]
     assert pins_in(again) == pins_in(summary), "also where the site is not there"
+
+
+def test_a_summary_names_recall_where_the_agent_uses_it(
+    api_client: ApiClient,
+    path: str,
+    hermes_store: HermesStore,
+    open_door: Callable[..., TestDoor],  # noqa: F811
+) -> None:
+    open_door(hermes_store.store, OneFile())
+    assert RECALL not in _compact(api_client, path), "nobody has seen the agent use it"
+    Door.objects.update(recalled_at=timezone.now())
+    said = [{"role": role, "content": f"More. {'Words. ' * 900}"} for role in ("user", "assistant") * 12]
+    for _ in range(2):
+        assert api_client.call("POST", f"{path}/messages", {"messages": said})[0] == 201
+        assert _compact(api_client, path).count(RECALL) == 1
+    Door.objects.update(options={"notes": True, "recall": False, "engine": False})
+    assert api_client.call("POST", f"{path}/messages", {"messages": said})[0] == 201
+    assert RECALL not in _compact(api_client, path)

@@ -43,10 +43,13 @@ class AcknowledgeIn(Schema):
 
 
 class CarriedOut(Schema):
-    """What a compaction by our engine carries: the `rules` of the workspace, and the texts of `pinned` messages."""
+    """What a compaction by our engine carries: the `rules` of the workspace, the texts of `pinned` messages, and the
+    line about `recall` where the agent uses it.
+    """
 
     rules: str
     pinned: list[str]
+    recall: bool
 
 
 @router.post("/inside/note", auth=INSIDE, response=answers(TextOut), summary="What to send with the next request, once")
@@ -89,7 +92,9 @@ def carried(request: HttpRequest, call: CallIn) -> CarriedOut:
     store = _store(request)
     with open_store(store) as reader:
         session = reader.session(call.session_id)
-        return CarriedOut(rules=rules_of(store, session).text, pinned=list(pins.texts(reader, session)))
+        return CarriedOut(
+            rules=rules_of(store, session).text, pinned=list(pins.texts(reader, session)), recall=doors.recalls(store)
+        )
 
 
 def _store(request: HttpRequest) -> Store:

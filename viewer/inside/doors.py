@@ -127,6 +127,12 @@ def options_of(door: Door) -> Options:
     return Options(**door.options)
 
 
+def recalls(store: Store) -> bool:
+    """Whether the agent of a store has the tools of recall, and was seen to use them."""
+    door = Door.objects.filter(store=store.name, recalled_at__isnull=False).first()
+    return door is not None and options_of(door).recall
+
+
 def way_of(store: Store) -> Way:
     """How the agent of a store reaches us."""
     door = (sys.executable, str(PROGRAMS / "door.py"), str(connection_file(store)))

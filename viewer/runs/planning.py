@@ -15,6 +15,7 @@ from django.utils import timezone
 import compaction
 from compaction import tokens
 from compaction.strategy import STRATEGIES, Strategy, first_plan, named
+from viewer.inside import doors
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import MODES, Json
 from viewer.stores.errors import StoreReadOnly
@@ -58,7 +59,8 @@ class Basis:
     """The input of a plan, read at one moment: the live messages that are `sent` to a model, the bytes of all of them
     by id, and the `token` by which a commit recognises them. `tail_only` as in a Policy. `not_shortened` says why tool
     output cannot be shortened, "" if it can. `repeats` are messages that were written twice and are also sent: a
-    compaction writes each once. `pinned` are the texts of pinned messages.
+    compaction writes each once. `pinned` are the texts of pinned messages; `recall`: the agent uses
+    our tools of recall.
     """
 
     session: Session
@@ -70,6 +72,7 @@ class Basis:
     not_shortened: str = ""
     repeats: Sequence[StoredMessage] = ()
     pinned: tuple[str, ...] = ()
+    recall: bool = False
 
     @property
     def messages_before(self) -> int:
@@ -275,7 +278,7 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     refusal = reader.refusal(session_id, "prune")
     return Basis(
         session, sent, sizes, token, window, reader.tail_only, reason_of(refusal), live_context.repeats,
-        pins.texts(reader, session),
+        pins.texts(reader, session), doors.recalls(reader.store),
     )  # fmt: skip
 
 
@@ -299,6 +302,7 @@ def planned(basis: Basis, options: Options, rules: str) -> tuple[Strategy, compa
         keep_last=options.keep_last,
         rules=rules if options.carry else "",
         pinned=basis.pinned,
+        recall=basis.recall,
         tail_only=basis.tail_only,
         can_prune=not basis.not_shortened,
         handoff="hermes",  # the form that every agent's store can read back
