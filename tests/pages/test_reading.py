@@ -23,7 +23,8 @@ from tests.html import Element, read
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
 from viewer.history import index_cache
-from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
+from viewer.pages.boundary.startup_audit import GIVEN, LATE
+from viewer.pages.parts.reach import ONLY_SHOWN
 from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.stores.hermes.paths import get_session
@@ -306,14 +307,14 @@ def test_an_agent_that_never_asked_is_offered_its_note(
     at = compacted(empty_store, workspace)
     audit = armed(empty_store)
     page = tab(signed_in, at)
-    assert OFFERED in page.text
+    assert ONLY_SHOWN in page.text
     assert "<script>alert(2)</script>" in page.one("details").one("pre").text  # as text
     event = Event.objects.get(audit=audit)
     events.deliver([event])
     page = tab(signed_in, at)
     assert told(page)[0].startswith("delivered ")
     assert page.one(cls="badge").one("time")
-    assert GIVEN in page.text and OFFERED not in page.text
+    assert GIVEN in page.text and ONLY_SHOWN not in page.text
 
 
 def test_without_rules_nothing_is_told(signed_in: Client, empty_store: EmptyStore) -> None:
@@ -322,7 +323,7 @@ def test_without_rules_nothing_is_told(signed_in: Client, empty_store: EmptyStor
     page = tab(signed_in, at)
     assert "Nothing to check. No workspace is known" in page.text
     assert "there are no rules to remind it of" in page.text
-    assert OFFERED not in page.text
+    assert ONLY_SHOWN not in page.text
 
 
 # -- the rules in the handoff ------------------------------------------------------------------------------------------

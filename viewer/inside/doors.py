@@ -55,6 +55,11 @@ def installable() -> list[tuple[InstalledAgent, Store]]:
     return [(agent, store) for agent in agents for store in stores if store.url.startswith(f"{agent.scheme}:")]
 
 
+def is_installable(store: Store) -> bool:
+    """Whether the agent of a store can have a door."""
+    return any(each.name == store.name for _, each in installable())
+
+
 def choose(name: str, store_name: str = "", profile: str = "") -> tuple[InstalledAgent, Store]:
     """The agent of this name and its store, which has to be named where there are several. Raises NotInstallable."""
     if name not in NAMES:

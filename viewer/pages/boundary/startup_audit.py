@@ -19,9 +19,11 @@ from viewer.pages.http import shows_refusals, tab
 from viewer.pages.parts.audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
 from viewer.pages.parts.boundary import find
 from viewer.pages.parts.opened import OpenSession, open_session
+from viewer.pages.parts.reach import told
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
+from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
 UNSEEN = (
@@ -34,10 +36,6 @@ LATE = (
     "they were later, and the result counts in no statistics."
 )
 GONE = "The files that were named do not exist any more."
-OFFERED = (
-    "Not delivered by itself: the agent does not ask for it, and no program has done so for this store yet. One that "
-    "fetches the context by POST, or takes the events, is given it once."
-)
 GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."
 
 
@@ -86,8 +84,13 @@ def _page(opened: OpenSession, handoff_id: int, standing: AuditStatus, audit: Au
         "seen": opened.index.message_of(audit.seen_to) if audit and audit.findings else None,
         "files": list(_files(audit, opened)) if audit else [],
         "notes": notes,
-        "offered": GIVEN if asks_for_events(opened.reader.store.name) else OFFERED,
+        "offered": _offered(opened.reader.store),
     }
+
+
+def _offered(store: Store) -> str | SafeString:
+    """How the agent gets the notes."""
+    return GIVEN if asks_for_events(store.name) else told(store)
 
 
 def _redacted(text: str, opened: OpenSession) -> str:

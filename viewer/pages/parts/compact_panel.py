@@ -26,6 +26,7 @@ from viewer.stores.refused import reason_of
 from viewer.stores.registry import Reader, agent_of
 from viewer.web.session_urls import SessionUrls
 
+from .reach import Reach, reach
 from .rules import ShownRules, shown_workspace_rules
 from .run_card import RunCard, matters, run_card
 
@@ -59,7 +60,7 @@ class PlanPart:
 class ShownPlan:
     """A dry run with its texts for the panel. `sends` says what a model would receive, "" if none is asked, and in how
     many `requests`; `too_small` why it could not. `rules` are those of the workspace, carried or not; None if no
-    summary is made.
+    summary is made; `reach` says what of them reaches the agent.
     """
 
     draft: DryRun
@@ -68,6 +69,7 @@ class ShownPlan:
     little: str
     question: str
     rules: ShownRules | None
+    reach: Sequence[Reach] = ()
     sends: str | SafeString = ""
     requests: int = 1
     too_small: str = ""
@@ -175,8 +177,8 @@ def _planned(
 ) -> tuple[ShownPlan | None, str, str]:
     """The plan, or why there is none now and which strategy would help."""
     try:
-        draft = planning.draft_of(reader, session.id, options, setting)
-        return _with_sending(draft, options, redacting), "", ""
+        store, draft = reader.store, planning.draft_of(reader, session.id, options, setting)
+        return _with_sending(store, draft, options, redacting), "", ""
     except compaction.NothingToCompact as problem:
         return None, problem.reason, problem.instead
     except compaction.CompactionError as problem:
@@ -195,9 +197,9 @@ def _instead(urls: SessionUrls, options: Options, strategy: str) -> tuple[str, s
     return STRATEGIES[strategy].label, urls.view("plan", strategy=strategy, **fields)
 
 
-def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan:
+def _with_sending(store: Store, draft: DryRun, options: Options, redacting: bool) -> ShownPlan:
     """The draft in the words of the panel, with what a model would receive if one is asked."""
-    shown = shown_plan(draft, redacting)
+    shown = shown_plan(store, draft, redacting)
     asks = options.summarizer in PROVIDERS and strategy_of(draft.strategy).asks_model
     model = connection(options.summarizer) if asks else None
     if model is None:
@@ -218,7 +220,7 @@ def _sends(estimate: Estimate) -> SafeString:
     )  # fmt: skip
 
 
-def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
+def shown_plan(store: Store, draft: DryRun, redacting: bool) -> ShownPlan:
     """A draft in the words of the panel."""
     plan = draft.plan
     return ShownPlan(
@@ -228,6 +230,7 @@ def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
         little=_little(draft),
         question=_question(draft),
         rules=None if plan.keeps_middle else shown_workspace_rules(draft.rules, redacting=redacting),
+        reach=() if plan.keeps_middle else reach(store, draft.rules, carried=bool(plan.policy.rules)),
     )
 
 
