@@ -10,8 +10,10 @@ from django.test import Client
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
+from viewer.pages.parts.opened import open_session
 from viewer.pages.session import timeline
 from viewer.rendering import formats
+from viewer.stores.registry import get_store, open_store
 from viewer.web import auth
 
 FRAGMENT = {"HX-Request": "true"}
@@ -171,6 +173,20 @@ def test_the_timeline_says_in_words_what_it_draws(
     fragment = read(signed_in.get(href, headers=FRAGMENT))
     assert not fragment.all("html")
     assert fragment.one("svg").attributes["aria-label"] == words
+
+
+def test_the_drop_of_a_compaction_is_where_the_cursor_is_at_its_boundary(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}"
+    figure = read(signed_in.get(f"{href}/timeline")).one("figure", "timeline")
+    total = int(figure.one(id="scrub").attributes["max"])
+    with open_store(get_store("hermes")) as reader:
+        places = [boundary.place for boundary in open_session(reader, hermes_store.session_id).index.boundaries]
+    drops = [float(line.attributes["x1"]) for line in figure.all("line", "cut")]
+    assert len(places) == 2 and drops == [round(place / (total - 1) * timeline.WIDTH, 1) for place in places]
+    assert figure.one("path", "stroke").attributes["d"].count(f" {drops[0]} ") >= 2, "up to it, and down from it"
 
 
 NOTES = ["↑ the agent compacts by itself at 96k", "↑ the model's window, 128k"]

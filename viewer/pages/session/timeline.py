@@ -92,7 +92,8 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             index_cache.count_some(reader, opened.session, COUNTING_SECONDS)
             opened = open_session(reader, session_id, redacting=redacts(request))
         limit = agent_of(reader.store).threshold(opened.session.model, opened.window)
-        data = drawn(rises(opened.index), limit, about=NONE in opened.index.tokens, window=opened.window)
+        about, places = NONE in opened.index.tokens, places_of(opened.index)
+        data = drawn(rises(opened.index), limit, about=about, window=opened.window, places=places)
         data = replace(data, cursor=_cursor(request, opened))
         if is_fragment(request) and not is_new:
             return page(request, "session/_timeline.html", data)
@@ -116,6 +117,24 @@ def _rise(index: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) 
     messages = list(filterfalse(set(block).__contains__, numbers))
     stretch = list(accumulate(index.estimates(messages), initial=sum(index.estimates(block))))
     return stretch if block else stretch[1:]
+
+
+def places_of(index: TranscriptIndex) -> list[list[float]]:
+    """Where each number of `rises` is along the session's messages, from 0 to 1. A compaction is where History has it,
+    before the first message that it kept: the numbers of what it kept are there before it, and at their messages after it.
+    """
+    stretches: list[list[float]] = []
+    last, at = max(1, index.messages - 1), 0
+    block: Sequence[int] = ()
+    ends = [(boundary.before, boundary.block, boundary.place) for boundary in index.boundaries]
+    for numbers, next_block, end in [*ends, (index.live, (), last)]:
+        messages = filterfalse(set(block).__contains__, numbers)
+        found = (min(index.places[number], end) for number in messages)
+        stretch = list(accumulate(found, max, initial=at))
+        at = max(at, min(end, last))
+        stretches.append([place / last for place in [*stretch[:-1], at][0 if block else 1 :]])
+        block = next_block
+    return [stretch for stretch in stretches if stretch]
 
 
 def _cursor(request: HttpRequest, opened: OpenSession) -> Cursor | None:
@@ -149,25 +168,33 @@ def _ticks(top: int) -> tuple[Tick, ...]:
     return tuple(Tick(f"{y:.1f}", f"{min(y + 4, HEIGHT - 2):.1f}", formats.thin(tokens)) for tokens, y in heights)
 
 
-def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, window: int = 0) -> Timeline:
-    """The drawing of a series, scaled to its highest point, with lines at `limit` tokens and the model's window."""
-    steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
+def drawn(
+    series: list[list[int]],
+    limit: int | None,
+    *,
+    about: bool = False,
+    window: int = 0,
+    places: list[list[float]] | None = None,
+) -> Timeline:
+    """The drawing of a series, scaled to its highest point, with lines at `limit` tokens and the model's window.
+    `places` are those of its numbers along the drawing, from 0 to 1; without them, one is as wide as the next.
+    """
+    places = _evenly(series) if places is None else places
     highest = max(map(max, series), default=0) or 1
     lines = [each for each in (limit or 0, window) if each <= highest * HIGHEST]
     top = max([highest, *lines])
     points: list[tuple[float, float]] = []
     labels: list[Label] = []
     cuts: list[str] = []
-    at = 0
-    for number, stretch in enumerate(series):
-        if number == len(series) - 1 and at + len(stretch) == 1:
-            stretch = stretch * 2  # one message: a level line up to now
+    for number, (stretch, along) in enumerate(zip(series, places, strict=True)):
         every = max(1, len(stretch) * len(series) // POINTS)
         for index in sorted({*range(0, len(stretch), every), len(stretch) - 1}):
-            points.append(((at + index) / steps * WIDTH, _height(stretch[index], top)))
-        at += len(stretch) - 1
-        cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
-        labels.append(_label(points[-1], stretch[-1], about, last=number == len(series) - 1))
+            points.append((along[index] * WIDTH, _height(stretch[index], top)))
+        is_last = number == len(series) - 1
+        if is_last and points[-1][0] < WIDTH:
+            points.append((WIDTH, points[-1][1]))  # a level line up to now
+        cuts += [] if is_last else [f"{points[-1][0]:.1f}"]
+        labels.append(_label(points[-1], stretch[-1], about, last=is_last))
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return Timeline(
         line=f"M{path}",
@@ -182,6 +209,13 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
         + (f" The model takes {formats.thin(window)}." if series and window else "")
         + (NOT_COUNTED if about else ""),
     )
+
+
+def _evenly(series: list[list[int]]) -> list[list[float]]:
+    """Places of the numbers at the same distance; a drop is upright: both its ends share a place."""
+    starts = list(accumulate((len(stretch) - 1 for stretch in series), initial=0))
+    last = max(1, starts[-1])
+    return [[(start + at) / last for at in range(len(stretch))] for start, stretch in zip(starts, series, strict=False)]
 
 
 def _notes(limit: int, window: int, top: int) -> tuple[tuple[str, str], ...]:
