@@ -85,24 +85,26 @@ class Kinds:
 
 @dataclass(frozen=True, slots=True)
 class FilterLink:
-    """A filter as a link: its address, its name, how many messages it shows (None until they are known)."""
+    """A filter as a link: its address, its name, and whether it is this one."""
 
     href: str
     label: str
-    count: int | None
     is_current: bool
 
 
 def filter_links(opened: OpenSession, only: str) -> list[FilterLink]:
     """All of History, and its filters; in a session without calls those that can show something."""
     index, view = opened.index, opened.urls.view
-    kinds = kinds_of(opened) if only else None
-    links = [FilterLink(view(), "Everything", index.messages if only else None, not only)]
+    links = [FilterLink(view(), "Everything", not only)]
     for name, each in FILTERS.items():
         if index.has_results or not each.of_calls or name == only:
-            count = None if kinds is None else len(kinds.matches(each.flag))
-            links.append(FilterLink(view(only=name), each.label, count, name == only))
+            links.append(FilterLink(view(only=name), each.label, name == only))
     return links
+
+
+def count(opened: OpenSession, only: str) -> int:
+    """How many messages a filter shows. Raises StoreUnavailable."""
+    return len(kinds_of(opened).matches(FILTERS[only].flag))
 
 
 def window(

@@ -74,6 +74,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             "find": find_panel(opened, query.words, query.around),
             "filters": filters.filter_links(opened, query.only),
             "only": filters.FILTERS.get(query.only),
+            "only_count": filters.count(opened, query.only) if query.only else 0,
         }
     at_newest = query == WindowQuery(words=query.words, only=query.only) and not going.problem
     data["keeps"] = f"&only={query.only}" if query.only else ""
