@@ -384,7 +384,24 @@ def test_what_needs_compaction_and_is_gone_on_with_is_named(signed_in: Client, e
     assert [line.all("a")[0].text for line in main.one("ul", "near").all("li")] == ["Session b", "Session a"]
     listed = read(signed_in.get("/?near=yes"))
     assert links(listed) == ["/stores/own/sessions/b", "/stores/own/sessions/a"]
-    assert len(read(signed_in.get("/")).one("main").all("rect", "near")) == 2, "no other bar has the colour"
+    assert len(read(signed_in.get("/")).one("main").all("rect", "near")) == 4, "a bar's colour is of its tokens alone"
+    heads = {name: read(signed_in.get(f"/stores/own/sessions/{name}")).one(id="fill") for name in ("old", "b", "a")}
+    assert all(set(head.all("rect")[1].classes) == {"used", "near"} for head in heads.values())
+    assert [name for name, head in heads.items() if "rests" in head.classes] == ["old"], "its text is quieter"
+
+
+@pytest.mark.parametrize("days", [1, 400])
+def test_more_than_the_window_takes_has_one_colour_in_list_and_head(
+    signed_in: Client, empty_store: EmptyStore, days: int
+) -> None:
+    href = empty_store.session("over", model="gpt-4")
+    empty_store.say("over", "user", "many more words " * 3_500, timestamp=time.time() - days * 86_400)
+    sync_worker.sync_all()
+    for page in (
+        read(signed_in.get("/?near=yes" if days == 1 else "/")).one("li", "session"),
+        read(signed_in.get(href)).one(id="fill"),
+    ):
+        assert set(page.all("rect")[1].classes) == {"used", "over"}
 
 
 # -- projects ----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ on with it, so it is open and was active lately.
 from __future__ import annotations
 
 import time
+from typing import Literal
 
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
@@ -23,6 +24,15 @@ def threshold(store: Store, model: str, window: int) -> int:
 def is_near(store: Store, model: str, window: int, tokens: int | None) -> bool:
     """Whether so many tokens are close to the threshold, or beyond it; False while they are not counted."""
     return tokens is not None and window > 0 and tokens >= NEAR * threshold(store, model, window)
+
+
+def fullness(window: int, tokens: int | None, *, near: bool) -> Literal["over", "near", ""]:
+    """What colours the bar of a window, whenever its session was active: more tokens than the window takes, or so many
+    that the session is near its threshold.
+    """
+    if tokens is not None and 0 < window < tokens:
+        return "over"
+    return "near" if near else ""
 
 
 def lately() -> float:

@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from compaction.redaction import redact_shown
-from viewer.catalog.needs_compaction import is_near
+from viewer.catalog import needs_compaction
 from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import name, redacted_session
 from viewer.rendering import formats
@@ -38,8 +38,8 @@ class Header:
     """The top of every view of a session. `view` is "", "context", "rows" or "abandoned"; `index` has how much is
     compacted.
 
-    `tokens` is how much of the window is in context, as a text, and `share` the same in percent, at most 100; `near`
-    says that it needs compaction soon.
+    `tokens` is how much of the window is in context, as a text, `share` the same in percent, at most 100, `fullness` what
+    colours its bar (`needs_compaction.fullness`); `rests`: the session was not active lately.
     `branch_of` is the name of the session this one was branched from, "" for none; `resume` is the command to continue,
     "" if unknown; `untried` is the agent's version that wrote it, if newer than all tried ones, else "".
     """
@@ -51,7 +51,8 @@ class Header:
     facts: tuple[str | SafeString, ...]
     tokens: SafeString
     share: int
-    near: bool
+    fullness: str
+    rests: bool
     branch_of: str
     branch_href: str
     resume: str
@@ -69,6 +70,7 @@ def header(opened: OpenSession, view: str = "") -> Header:
     session, usage = opened.session, opened.reader.usage(opened.session.id)
     tokens, used = _tokens(opened, usage.tokens), opened.index.context.tokens if usage.tokens is None else usage.tokens
     branch_of, branch_href = _origin(opened, session.branched_from)
+    is_near = needs_compaction.is_near(opened.reader.store, session.model, opened.window, used)
     return Header(
         session=session,
         index=opened.index,
@@ -77,7 +79,8 @@ def header(opened: OpenSession, view: str = "") -> Header:
         facts=tuple(fact for fact in _facts(opened, usage) if fact),
         tokens=tokens,
         share=min(100, round(100 * used / opened.window)) if opened.window else 0,
-        near=is_near(opened.reader.store, opened.session.model, opened.window, used),
+        fullness=needs_compaction.fullness(opened.window, used, near=is_near),
+        rests=session.last_active < needs_compaction.lately(),
         branch_of=branch_of,
         branch_href=branch_href,
         resume="" if session.continued else resume_command(opened.reader.store, session.id, redacting=opened.redacting),

@@ -121,7 +121,8 @@ def _rise(index: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) 
 
 def places_of(index: TranscriptIndex) -> list[list[float]]:
     """Where each number of `rises` is along the session's messages, from 0 to 1. A compaction is where History has it,
-    before the first message that it kept: the numbers of what it kept are there before it, and at their messages after it.
+    before the first message that it kept: the numbers of what it kept are there before it, and at their messages
+    after it.
     """
     stretches: list[list[float]] = []
     last, at = max(1, index.messages - 1), 0

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 from django.utils.safestring import SafeString
 
-from viewer.catalog import lines
+from viewer.catalog import lines, needs_compaction
 from viewer.catalog.lines import SessionList
 from viewer.catalog.models import SessionIndex, name_of
-from viewer.catalog.needs_compaction import lately
 from viewer.labels.models import SessionLabel
 from viewer.labels.sessions import Labels
 from viewer.pages.filters import Link
@@ -31,9 +30,10 @@ class SessionLine:
 
     A value that names everything that the line's HTML depends on (the tag `part`), so `last_active` is the time as
     shown now. `directory` is the name of the working directory `cwd`; `state` is the most urgent one: "running", "needs
-    compaction" (`near`), "compacted"; `goes_on` is the session that it seems to continue, by a guess. `tags`, `note`
-    and `pinned` are added here by people, or `pinned` is the agent's own pin. `is_below`: the line of the session that
-    started this one as a sub-agent is above it. `is_lifted`: it is in the section of those that need compaction.
+    compaction" (`near`), "compacted"; `fullness` is what colours its bar; `goes_on` is the session that it seems to
+    continue, by a guess. `tags`, `note` and `pinned` are added here by people, or `pinned` is
+    the agent's own pin. `is_below`: the line of the session that started this one as a sub-agent is above it.
+    `is_lifted`: it is in the section of those that need compaction.
     """
 
     row: SessionIndex
@@ -47,6 +47,7 @@ class SessionLine:
     last_active: SafeString
     state: str
     near: bool
+    fullness: str
     goes_on: Link | None
     tags: tuple[str, ...]
     note: str
@@ -88,7 +89,8 @@ def shown_lines(
     their names.
     """
     stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
-    near, since = {kind.pk for kind in listed.kinds if kind.is_near_and_open}, lately()
+    near, since = {kind.pk for kind in listed.kinds if kind.is_near_and_open}, needs_compaction.lately()
+    full = {kind.pk for kind in listed.kinds if kind.near}
     seem, active = lines.guessed(listed.lines), listed.active()
 
     def make(each: SessionIndex) -> SessionLine | UnreadableLine:
@@ -98,7 +100,8 @@ def shown_lines(
         label = labels.of((store, each.session_id))
         is_near = each.kind_id in near and each.last_active >= since
         state = "running" if each.pk in active else "needs compaction" if is_near else ""
-        return shown_line(each, store, state, seem.get(each.pk), label, redacting, near=is_near)
+        colour = needs_compaction.fullness(each.window, each.tokens, near=each.kind_id in full)
+        return shown_line(each, store, state, seem.get(each.pk), label, redacting, near=is_near, fullness=colour)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
@@ -112,6 +115,7 @@ def shown_line(
     redacting: bool,
     *,
     near: bool,
+    fullness: str,
 ) -> SessionLine:
     """A line of the list; `before` is the session that it seems to continue."""
 
@@ -130,6 +134,7 @@ def shown_line(
         last_active=formats.ago(each.last_active),
         state=state or ("compacted" if each.compactions else ""),
         near=near,
+        fullness=fullness,
         goes_on=Link(shown(name_of(before), 80), SessionUrls(store, before.session_id).href) if before else None,
         tags=tuple(shown(tag, 30) for tag in label.tags),
         note=shown(label.note, 200),
