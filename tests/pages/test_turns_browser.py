@@ -55,6 +55,27 @@ def test_keys_step_over_folded_work_and_from_prompt_to_prompt(visit: Visit, empt
     assert top_of(screen) == f"m{turns[1][1]}"
 
 
+def test_what_is_open_of_work_is_set_in_below_its_line(visit: Visit, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "Look at the beds")
+    for at, name in enumerate(["read_file"] * 3 + ["terminal"] * 8):
+        call = empty_store.call(name, f"c{at}", **{"path" if at < 3 else "command": f"/bed{at}"})
+        empty_store.say("s", "assistant", None, tool_calls=[call])
+        empty_store.say("s", "tool", "earth", tool_call_id=f"c{at}", tool_name=name)
+    empty_store.say("s", "assistant", "Looked.")
+    left = "it => it.getBoundingClientRect().left"
+    for width, inset in ((1500, 20), (360, 12)):
+        screen = visit(width)
+        screen.goto(href)
+        screen.evaluate("document.querySelectorAll('.worked, .reads').forEach(fold => fold.open = true)")
+        work, reads = screen.locator("details.worked > summary"), screen.locator("details.reads > summary")
+        read, ran = screen.locator(".reads details.tool").first, screen.locator(".worked > .turn > details.tool").first
+        assert ran.evaluate(left) - work.evaluate(left) == reads.evaluate(left) - work.evaluate(left) == inset
+        assert read.evaluate(left) - reads.evaluate(left) == inset
+        font = "it => getComputedStyle(it).font"
+        assert reads.evaluate(font) == ran.locator("> summary").evaluate(font)
+
+
 def test_a_link_to_a_call_leads_to_its_row(visit: Visit, empty_store: EmptyStore) -> None:
     """By the id of its result, and by that of the message with all its calls; a failure says first how it failed."""
     screen, href = visit(), empty_store.session("s")

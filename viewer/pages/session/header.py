@@ -38,8 +38,8 @@ class Header:
     """The top of every view of a session. `view` is "", "context", "rows" or "abandoned"; `index` has how much is
     compacted.
 
-    `tokens` is how much of the window is in context, as a text, `share` the same in percent, at most 100, `fullness` what
-    colours its bar (`needs_compaction.fullness`); `rests`: the session was not active lately.
+    `tokens` is how much of the window is in context, as a text, `share` the same in percent, at most 100; `fullness` is
+    what colours its bar (`needs_compaction.fullness`); `rests`: the session was not active lately.
     `branch_of` is the name of the session this one was branched from, "" for none; `resume` is the command to continue,
     "" if unknown; `untried` is the agent's version that wrote it, if newer than all tried ones, else "".
     """
