@@ -169,7 +169,8 @@ def require_top(place: Locator, top: float) -> None:
 def require_accessible(screen: Page, what: str, within: str = "html") -> None:
     """axe finds nothing in the elements of that selector, and nothing stands beyond the edge."""
     # These cover other things wherever the page is; what is under them is reached by scrolling on.
-    screen.evaluate(f"() => document.querySelectorAll('{_OVER}').forEach(one => one.style.position = 'static')")
+    at_their_places = "one.style.cssText += 'position: static; margin-top: 0'"
+    screen.evaluate(f"() => document.querySelectorAll('{_OVER}').forEach(one => {{ {at_their_places} }})")
     _require(screen, what, {"type": "tag", "values": _LEVELS}, within)
     require_narrow(screen, what)
 

@@ -38,6 +38,24 @@ const reduced = matchMedia("(prefers-reduced-motion: reduce)");
 export const calmly = () => (reduced.matches ? "instant" : "smooth");
 export const narrow = matchMedia("(max-width: 68.75em)");
 
+// The window with this element at its top. Where the page ends before that, and where something else is gone to, what the
+// top of the window would show in part is shown whole, unless that moves `seen` out of the window.
+const ROWS = ".history :is([data-turn], [data-boundary], summary, a, button)";
+export function goTo(target, block = "start", seen = null) {
+  target.scrollIntoView({ block, behavior: "instant" });
+  const edge = headerHeight() - 6; // below what stays at the top there is as much room
+  if (Math.abs(target.getBoundingClientRect().top - edge) < 8) return;
+  const cut = all(ROWS).filter((row) => {
+    if (row === target || !row.checkVisibility()) return false;
+    const { top, bottom } = row.getBoundingClientRect();
+    return top < edge - 2 && bottom > edge;
+  });
+  const room = innerHeight - (seen || target).getBoundingClientRect().bottom - bottomHeight();
+  cut.find((row) => edge - row.getBoundingClientRect().top < room)?.scrollIntoView({ block: "start", behavior: "instant" });
+}
+// How much what stays at the bottom of the window covers.
+const bottomHeight = () => document.querySelector(".sheet-open")?.offsetHeight || 0;
+
 export function focusOn(place) {
   if (place.tabIndex < 0) place.tabIndex = -1;
   HTMLElement.prototype.focus.call(place, { preventScroll: true }); // a form's own may be a field of that name

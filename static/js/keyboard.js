@@ -1,6 +1,6 @@
 // Single keys, the list of them, and the keys of the command palette.
 import {
-  FOLDED, MESSAGES, all, byId, focusHere, focusOn, headerHeight, isModified, narrow, numberOf, on, onClick,
+  FOLDED, MESSAGES, all, byId, focusHere, focusOn, goTo, headerHeight, isModified, narrow, numberOf, on, onClick,
 } from "./dom.js";
 import { choose } from "./toc.js";
 import { openWork } from "./work.js";
@@ -23,7 +23,7 @@ function step(selector, direction, lines) {
   for (const old of all(".focus, .history .marked")) old.classList.remove("focus", "marked");
   next.classList.add("focus");
   focusOn(next);
-  next.scrollIntoView({ block: next.matches("li") ? "nearest" : "start", behavior: "instant" });
+  goTo(next, next.matches("li") ? "nearest" : "start");
   choose(next);
 }
 // A boundary or prompt outside what is loaded: its line in the table of contents leads there, or to more lines.

@@ -1,21 +1,21 @@
 // The place in a page: where a permalink leads, what is being read while something is put in above it, and where a page
 // was left that is loaded again or gone back to.
-import { FOLDED, MESSAGES, all, byId, headerHeight, isNew, narrow, on, targetOf } from "./dom.js";
+import { FOLDED, MESSAGES, all, byId, goTo, headerHeight, isNew, narrow, on, targetOf } from "./dom.js";
 import { SIDES, load, loaded, sideOf } from "./windows.js";
 
 // A permalink opens, scrolls and marks: folds around the target open first. Of a call, its row is
 // scrolled to, whether the link names its result or its message.
 function reveal(place) {
-  const target = place?.querySelector(".out.marked") || place;
+  const target = place && (place.querySelector(".out.marked") || place);
   if (!target) return;
   target.querySelector(":scope > .unfolds")?.toggleAttribute("open", true);
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-  (target.closest(".out")?.parentElement.querySelector("summary") || target).scrollIntoView({ block: "start", behavior: "instant" });
+  goTo(target.closest(".out")?.parentElement.querySelector("summary") || target);
 }
 on("hashchange", () => reveal(targetOf(location.hash)), window);
 
 // What is put in above, or anew, does not move what is being read.
-const topmost = () => all(`${MESSAGES}, ${FOLDED}`).find((element) =>
+export const topmost = () => all(`${MESSAGES}, ${FOLDED}`).find((element) =>
   element.id && element.checkVisibility() && element.getBoundingClientRect().bottom > headerHeight());
 // Nor does it move the contents, where they are above the messages and somebody is in them.
 function held() {
@@ -65,8 +65,8 @@ on("DOMContentLoaded", () => {
   else reveal(targetOf(location.hash) || document.querySelector(".turn.marked, .out.marked, .boundary.marked"));
 });
 
-// Until a page is loaded, the browser itself goes to what is linked to, as a result below the row of its call.
-on("load", () => setTimeout(() => isNew() && document.querySelector(".out.marked") && reveal(targetOf(location.hash))), window);
+// Until a page is loaded, the browser itself goes to what is linked to.
+on("load", () => setTimeout(() => isNew() && reveal(targetOf(location.hash))), window);
 
 // A script gave the page another address; an address that comes back without one is loaded.
 let address = location.pathname + location.search;

@@ -1,6 +1,7 @@
 // A session's page: it opens at its newest message, and a link to a place that is not on it opens the window of that.
-import { FOLDED, all, byId, isNew, on, onClick } from "./dom.js";
+import { FOLDED, all, byId, goTo, isNew, on, onClick } from "./dom.js";
 import "./find.js";
+import { choose } from "./toc.js";
 import "./trim.js";
 
 on("DOMContentLoaded", () => {
@@ -9,7 +10,9 @@ on("DOMContentLoaded", () => {
   const newest = places.findLast((element) => element.checkVisibility());
   // Matches of a filter are lines: those before the last one are wanted as well.
   const block = new URLSearchParams(location.search).has("only") ? "center" : "start";
-  newest?.scrollIntoView({ block, behavior: "instant" });
+  if (!newest) return;
+  goTo(newest, block);
+  if (newest.matches("[data-turn]")) choose(newest);
 });
 
 onClick("a[href^='#']", (link, event) => {
