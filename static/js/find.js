@@ -1,6 +1,6 @@
 // Find in a session: from hit to hit, by links, buttons and keys.
-import { all, byId, focusOn, isModified, isNew, on, onClick } from "./dom.js";
-import { sameDocument } from "./place.js";
+import { all, byId, focusOn, goTo, isModified, isNew, on, onClick } from "./dom.js";
+import { sameDocument, topmost } from "./place.js";
 
 const MESSAGES = ".turn, .out, .boundary";
 
@@ -13,8 +13,9 @@ on("load", () => setTimeout(() => {
     document.querySelector("#found .hit:has([aria-current])")?.scrollIntoView({ block: "nearest", behavior: "instant" });
     showWords(target);
   }
-  if (target && sessionStorage.getItem("finding")) focusOn(target);
+  if (sessionStorage.getItem("finding") !== location.hash) return;
   sessionStorage.removeItem("finding");
+  if (target) focusOn(target);
 }), window);
 
 // The words that were looked for in a message: its own, before those of what is within it; folds open first.
@@ -27,9 +28,11 @@ function showWords(target) {
     if (at.matches("details")) at.open = true;
     if (at.matches(".clamp.long")) at.querySelector("details.more").open = true;
   }
-  target.scrollIntoView({ block: "start", behavior: "instant" });
+  goTo(target, "start", mark);
+  // What scrolls by itself, as a long output, is scrolled as well.
+  mark?.scrollIntoView({ block: "nearest", behavior: "instant" });
   const { bottom } = mark?.getBoundingClientRect() || { bottom: 0 };
-  if (bottom > innerHeight * 0.8) mark.scrollIntoView({ block: "center", behavior: "instant" });
+  if (bottom > innerHeight * 0.8) goTo(mark, "center");
 }
 
 // Within the page where the hit's words are marked, else by opening the window that holds it. The focus goes to the hit,
@@ -39,7 +42,7 @@ function visit(link, event) {
   const isHere = link.pathname === location.pathname && wordsOf(link) === wordsOf(location);
   const target = isHere && byId(link.hash.slice(1));
   const isPressed = byId("found").contains(document.activeElement);
-  if (!target && !isPressed) sessionStorage.setItem("finding", "1");
+  if (!target && !isPressed) sessionStorage.setItem("finding", link.hash);
   if (!target) return;
   event.preventDefault();
   for (const old of all("#found [aria-current]")) old.removeAttribute("aria-current");
@@ -55,11 +58,18 @@ function visit(link, event) {
   if (!isPressed) focusOn(target);
 }
 onClick("#found .hits a.to", (hit, event) => isModified(event) || visit(hit, event));
+// The first hit from the place that is read, or the last one before it; where there is none on that side, the last one.
+function nearest(found, step) {
+  const row = (text) => Number(/\d+/.exec(text));
+  const reading = row(topmost()?.id);
+  const next = found.findIndex((link) => row(link.hash) >= reading);
+  return step < 0 && next > 0 ? next - 1 : step < 0 ? -1 : next;
+}
 onClick("#found [data-step]", (step, event) => {
   if (isModified(event)) return;
   const found = hits();
   const current = found.findIndex((link) => link.hasAttribute("aria-current"));
-  const at = current < 0 && step.dataset.step < 0 ? -1 : current + +step.dataset.step;
+  const at = current < 0 ? nearest(found, +step.dataset.step) : current + +step.dataset.step;
   const next = found.at(at % found.length);
   step.href = next.href;
   visit(next, event);

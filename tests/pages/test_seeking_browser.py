@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import PHONE, TOP, Visit, at_rest, on_both_screens
+from tests.browser import PHONE, TOP, Visit, at_rest, on_both_screens, require
 from tests.factories.stores import EmptyStore, HermesStore
 
 _SHIFTS = """() => {
@@ -147,6 +147,9 @@ def test_find_goes_from_hit_to_hit(visit: Visit, empty_store: EmptyStore) -> Non
     field.fill("needle")
     expect(count).to_have_text("3 found", timeout=5000)
     field.press("Enter")
+    expect(count).to_have_text("2 of 3")  # the nearest, not the oldest
+    expect(screen.locator(f"#m{answered} mark.here")).to_be_in_viewport()
+    screen.keyboard.press("N")
     expect(count).to_have_text("1 of 3")
     expect(screen.locator(f"#m{first} mark.here")).to_be_in_viewport()
     expect(screen.locator("#found [aria-current]")).to_be_in_viewport()
@@ -193,6 +196,60 @@ def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, empty_store
     expect(marks).to_have_text(["haystack"])
     expect(marks.first).to_be_in_viewport()
     expect(screen.locator("#found [data-of]")).to_have_text("1 of 1")
+
+
+@on_both_screens
+def test_no_control_is_half_under_what_stays_where_one_lands(screen: Page, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    ids = [empty_store.say("s", "user", "word " * (number % 7 * 9 + 1)) for number in range(90)]
+    for address in (href, f"{href}?around={ids[40]}#m{ids[40]}", f"{href}?around={ids[88]}#m{ids[88]}"):
+        screen.goto(address)
+        at_rest(screen)
+        # What is under the bar at the bottom comes up by reading on.
+        screen.locator(".sheet-open").evaluate(
+            "bar => { bar.style.cssText = 'visibility: hidden; pointer-events: none' }"
+        )
+        for key in ("", "k", "k"):
+            if key:
+                screen.keyboard.press(key)
+            require(screen, f"{address} {key}", ["target-size"])
+    edge = screen.locator("#main").evaluate("it => parseFloat(getComputedStyle(it).scrollMarginTop)")
+    screen.goto("about:blank")
+    screen.goto(href)
+    tops = screen.locator(".turn").evaluate_all("all => all.map(it => it.getBoundingClientRect())")
+    cut = [box for box in tops if box["top"] < edge - 10 and box["bottom"] > edge + 10]
+    assert not cut, "the page ends before its newest message is at the top, where a whole one is"
+
+
+def test_find_begins_where_somebody_reads_and_leads_to_the_line(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "the first needle")
+    empty_store.chat("s", 40)
+    reading = empty_store.say("s", "user", "Where is it?")
+    call = empty_store.call("terminal", "c1", command="cat log")
+    empty_store.say("s", "assistant", "", tool_calls=[call])
+    lines = "\n".join(f"line {number}" for number in range(200))
+    empty_store.say("s", "tool", f"{lines}\na needle\n{lines}", tool_call_id="c1", tool_name="terminal")
+    last = empty_store.say("s", "user", "the last needle")
+    empty_store.chat("s", 40)
+    for key, at, number in (
+        ("Enter", reading, "2 of 3"),
+        ("Shift+Enter", reading, "1 of 3"),
+        ("Enter", last + 1, "3 of 3"),
+    ):
+        screen.goto("about:blank")
+        screen.goto(f"{href}?around={at}#m{at}")
+        at_rest(screen)
+        screen.locator("#find").fill("needle")
+        expect(screen.locator("#found [data-of]")).to_have_text("3 found")
+        screen.locator("#find").press(key)
+        expect(screen.locator("#found [data-of]")).to_have_text(number)
+        mark = screen.locator("mark.here")
+        expect(mark).to_be_in_viewport(ratio=1)
+        corner = "const {x, y} = it.getBoundingClientRect()"
+        seen = f"it => {{ {corner}; return document.elementFromPoint(x + 2, y + 2) === it }}"
+        screen.wait_for_function(seen, arg=mark.element_handle())
 
 
 def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, empty_store: EmptyStore) -> None:
