@@ -110,7 +110,7 @@ def test_only_the_newest_can_be_undone_and_the_others_say_why(
     session = f"/stores/hermes/sessions/{hermes_store.session_id}"
     older = read(signed_in.get(f"{session}?around=88")).one(id="b88-undo")
     assert older.one("button").attributes.keys() >= {"disabled"}
-    assert "Undo the later one first." in older.text
+    assert older.one("span", "note").text == "Undo the later one first."
     assert older.all("a")[0].attributes["href"] == f"{session}?around=141#b141"
     newer = read(signed_in.get(f"{session}?around=141")).one(id="b141-undo")
     assert newer.all("a")[0].attributes["href"] == f"{lists(hermes_store, 141)}/undo"
@@ -218,8 +218,8 @@ def test_boundaries_of_split_sessions_cannot_be_undone(
     page = read(signed_in.get(f"{session}?around={newest}"))
     assert "schema 16" in page.one(id=f"b{newest}-undo").text
     older = toc[0].all("a")[0].attributes["href"].split("#b")[1]
-    reason = read(signed_in.get(f"{session}?around={older}")).one(id=f"b{older}-undo").text
-    assert "A later compaction came after this one." in reason
+    reason = read(signed_in.get(f"{session}?around={older}")).one(id=f"b{older}-undo").one("span", "note")
+    assert reason.text == "A later compaction came after this one." and reason.one("a").text == "later compaction"
 
 
 def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Client, empty_store: EmptyStore) -> None:

@@ -31,7 +31,9 @@ def test_on_the_list(signed_in: Client, two: EmptyStore) -> None:
     line = next(line for line in read(signed_in.get("/")).all("li", "session") if "Alpha" in line.text)
     link = next(link for link in line.all("a", "rename"))
     assert link.attributes["hx-target"] == "#editing"
+    dialog = read(signed_in.get("/")).one("dialog", id="editing")
     form = read(signed_in.get(link.attributes["hx-get"], headers=FRAGMENT)).one("form")
+    assert form.one("h2", id=dialog.attributes["aria-labelledby"]).text == "Edit session"
     field = next(field for field in form.all("input") if field.attributes["name"] == "title")
     assert field.attributes["value"] == "Alpha" and "autofocus" in field.attributes
     mark = next(field.attributes["value"] for field in form.all("input") if field.attributes["name"] == "for")

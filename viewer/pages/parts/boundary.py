@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from compaction.handoff import rules_in, without_rules
@@ -27,8 +28,6 @@ from .rules import ShownRules, shown_rules
 LISTED = 200  # messages of a list shown at once
 CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Show all"
 FIRST_WORDS = 160
-LATER_FIRST = "Undo the later one first."
-COVERED = "A later compaction came after this one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class ShownBoundary:
     """One compaction, or an `inherited` handoff with which the session began. The tag `part` caches it by a pickle: its
     time is text, because that changes with the clock, and it has no index, whose arrays are long.
 
-    `no_undo` says why it cannot be undone, "" if it can; if a later compaction is the reason, `later` is its handoff.
+    `no_undo` says why it cannot be undone, "" if it can; if a later compaction is the reason, with a link to it.
     `unsure`: the summarised messages may have been taken back before; `earlier`: there is a summary before this one;
     `reading` is the state of the startup reading after it, None if nobody follows it. `lost` is how many lines are
     lost; of an agent's compaction they are counted when somebody opens it, until then `lost` is None.
@@ -74,8 +73,7 @@ class ShownBoundary:
     lost: int | None
     earlier: bool
     reading: AuditStatus | None
-    no_undo: str
-    later: int | None
+    no_undo: str | SafeString
     marked: bool
     unsure: bool
     reported: str
@@ -84,7 +82,6 @@ class ShownBoundary:
 def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
     boundary = find(opened, handoff.boundary.handoff_id)
-    no_undo = _no_undo(opened, boundary)
     before, after = compaction_list.weights(opened.index, [boundary])[boundary.handoff_id]
     return ShownBoundary(
         id=boundary.handoff_id,
@@ -105,8 +102,7 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
         lost=lost_lines(boundary.run),
         earlier=earlier_boundary(opened.index, boundary) is not None,
         reading=standing_of(opened, boundary),
-        no_undo=no_undo,
-        later=_newest(opened.index) if no_undo in (LATER_FIRST, COVERED) else None,
+        no_undo=_no_undo(opened, boundary),
         marked=boundary.handoff_id == marked,
         unsure=boundary.unsure,
         reported=_reported(handoff.reported) if handoff.reported and not boundary.run else "",
@@ -131,15 +127,16 @@ def earlier_boundary(index: TranscriptIndex, boundary: Boundary) -> Boundary | N
     return max(earlier, key=lambda each: each.handoff_id, default=None)
 
 
-def _no_undo(opened: OpenSession, boundary: Boundary) -> str:
+def _no_undo(opened: OpenSession, boundary: Boundary) -> str | SafeString:
     """Why this compaction cannot be undone, "" if it can: a later one must be undone first."""
-    newest = _newest(opened.index)
+    newest = max(each.handoff_id for each in opened.index.boundaries)
     refusal = undo.refusal(opened.reader, opened.session, newest)
-    return refusal if boundary.handoff_id == newest else COVERED if refusal else LATER_FIRST
-
-
-def _newest(index: TranscriptIndex) -> int:
-    return max(each.handoff_id for each in index.boundaries)
+    if boundary.handoff_id == newest:
+        return refusal
+    covered = 'A <a href="{}">later compaction</a> came after this one.'
+    return format_html(
+        covered if refusal else 'Undo the <a href="{}">later one</a> first.', opened.urls.boundary(newest)
+    )
 
 
 def summary_text(text: str, directive: str, run: int | None = None, *, redacting: bool = False) -> ShownSummary:
