@@ -182,7 +182,7 @@ def test_a_candidate_in_the_panel_moves_nothing_and_is_whole(
     assert width() == before
     cut, end = (
         screen.locator(name).evaluate("element => element.getBoundingClientRect().bottom")
-        for name in (".page > .side", "[data-run=ready] form > .actions")
+        for name in (".page > .side", "[data-run=ready] > .actions")
     )
     assert screen.locator(".page > .side").evaluate("side => side.scrollHeight > side.clientHeight")
     assert abs(cut - end) < 2

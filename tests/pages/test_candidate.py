@@ -88,6 +88,37 @@ def test_the_report_begins_with_what_is_kept_and_names_few_losses(signed_in: Cli
     assert page.text.index("Apply") < page.text.index("Kept") < page.text.index("Lost")
 
 
+def test_the_panel_has_the_same_report_as_the_page(signed_in: Client, lossy: Run) -> None:
+    def parts(report: Element) -> list[object]:
+        offers = [(each.text, each.attributes["value"]) for each in report.all("button", name="put")]
+        rows = [each.text for each in report.one("ol", "lost").all("li")]
+        return [report.one("p", "loss").text, [each.text for each in report.all("ul", "kept")], rows, offers]
+
+    page = read(signed_in.get(f"/runs/{lossy.pk}"))
+    session = f"/stores/demo/sessions/{lossy.session_id}"
+    panel = read(signed_in.get(session)).one("section", "ready")
+    assert parts(panel) == parts(page.one("section", "findings"))
+    settings = [
+        next(link for link in each.all("a") if link.text == "Other settings").attributes["href"]
+        for each in (panel, page)
+    ]
+    assert settings[0] == settings[1] and read(signed_in.get(settings[0])).one("form", id="plan-form")
+    named = {"put": panel.all("button", name="put")[1].attributes["value"]}
+    here = FRAGMENT | {"HX-Current-URL": f"http://testserver{session}?around=3"}
+    there = FRAGMENT | {"HX-Current-URL": f"http://testserver/runs/{lossy.pk}"}
+    ids = {each.attributes["id"] for each in panel.walk() if "id" in each.attributes}
+    for headers, reads in ((here, 0), (there, 1)):
+        answer = read(signed_in.post(f"/runs/{lossy.pk}/draft", named, headers=headers))
+        assert len(answer.all("div", "reads")) == reads, "the panel has no room for how it reads"
+    swapped = read(signed_in.post(f"/runs/{lossy.pk}/draft", named, headers=here))
+    out = [each.attributes["id"] for each in swapped.walk() if "hx-swap-oob" in each.attributes]
+    assert len(out) > 5 and set(out) <= ids, "each has its place there"
+    typed = {"summary": Run.objects.get().draft + "\n\nTyped."}
+    saved = read(signed_in.post(f"/runs/{lossy.pk}/draft", typed, headers=here)).one("button", "small")
+    counted = read(signed_in.post(saved.attributes["hx-post"], typed, headers=here))
+    assert counted.one("section", "ready") and Run.objects.get().summary == typed["summary"]
+
+
 def test_what_is_put_in_counts_as_kept(signed_in: Client, lossy: Run) -> None:
     """One line, then all that the next turn needs with one request; the numbers are those of a new report."""
     kept, asked, lost, needed = _numbers(page := read(signed_in.get(f"/runs/{lossy.pk}")))
@@ -367,6 +398,23 @@ def test_a_lost_line_is_put_back_and_outlasts_a_reload(visit: Visit, ready: Run)
     screen.reload()
     require_accessible(screen, "candidate")
     screen.get_by_role("button", name="Apply").click()
+    expect(screen.locator("section.card.applied")).to_be_visible()
+    run = Run.objects.get()
+    assert "Kept exactly:" in run.summary and "Typed." in run.summary
+
+
+def test_a_lost_line_is_put_in_from_the_panel(visit: Visit, ready: Run) -> None:
+    screen = visit()
+    screen.goto(f"/stores/demo/sessions/{ready.session_id}")
+    panel = screen.locator("section.card.ready")
+    summary, apply = panel.get_by_label("Summary (editable)"), panel.get_by_role("button", name="Apply")
+    expect(apply).to_be_in_viewport(ratio=1)
+    panel.get_by_role("button", name="Put in:").first.click()
+    expect(panel.get_by_text("✓ In the summary")).to_be_visible()
+    expect(summary).to_have_value(PUT)
+    summary.press_sequentially("Typed. ")
+    expect(panel.get_by_role("button", name="Count again")).to_be_visible()
+    apply.click()
     expect(screen.locator("section.card.applied")).to_be_visible()
     run = Run.objects.get()
     assert "Kept exactly:" in run.summary and "Typed." in run.summary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -11,12 +11,12 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction.handoff import without_rules
-from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
+from viewer.pages.http import is_fragment, on_page_of, page, shows_refusals, start_of, tab
 from viewer.pages.parts.audits import newest_boundary
 from viewer.pages.parts.boundary import LISTED, ListedMessages, listed_messages, shown_change, summary_of
 from viewer.pages.parts.losses import shown_lost
 from viewer.pages.parts.opened import OpenSession, open_session
-from viewer.pages.parts.run_card import RunCard, options_sent, run_card
+from viewer.pages.parts.run_card import RunCard, run_card
 from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import blocks, diffs, formats, markdown
 from viewer.runs import drafts, service
@@ -25,7 +25,6 @@ from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, open_store
-from viewer.web.session_urls import SessionUrls
 
 FIRST = 50  # messages of a column
 GOES = "The summary will replace these. They stay in the store, in History and in search."
@@ -44,7 +43,7 @@ class PutIn:
 class Candidate:
     """A candidate with its session's messages. `html` is the current text; if lines were put into it, only to where
     these begin, and `rest` is what follows them. `change` is the text's difference from the summary before it, None if
-    there is none or nothing changed. `again` plans with the run's options.
+    there is none or nothing changed.
     """
 
     card: RunCard
@@ -54,7 +53,6 @@ class Candidate:
     put_in: tuple[PutIn, ...]
     rest: SafeString
     change: blocks.Diff | None
-    again: str
 
 
 def candidate_of(request: HttpRequest, run: Run, card: RunCard, put: Sequence[str] = ()) -> Candidate | None:
@@ -75,14 +73,13 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard, put: Sequence[st
     start, put_lines, rest = drafts.parted(run.report, new)
     fresh = {f"- {drafts.line_of(run.report, name)}" for name in put}
     return Candidate(
-        card=card,
+        card=replace(card, in_panel=on_page_of(request, opened.urls)),
         goes=goes,
         stays=stays,
         html=markdown.markdown(start),
         put_in=tuple(PutIn(markdown.markdown(each), each in fresh) for each in put_lines),
         rest=markdown.markdown(rest),
         change=shown_change(diffs.between(old, new)) if old and old != new else None,
-        again=SessionUrls(run.store, run.session_id).view("plan", **options_sent(run)),
     )
 
 

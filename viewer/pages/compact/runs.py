@@ -181,6 +181,8 @@ def count(request: HttpRequest, run: Run) -> HttpResponse:
         service.count_again(run, text)
     except BadSummary as refusal:
         return _refused_edit(request, run, refusal, text)
+    if is_fragment(request):
+        return _answer(request, run)
     return redirect(f"{reverse('pages:run', args=[run.pk])}#report-title")
 
 

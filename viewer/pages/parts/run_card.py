@@ -73,7 +73,7 @@ class RunCard:
     what somebody had typed into a summary that cannot be applied any more; `typed` is in the form instead of the
     summary (a draft, or refused text), and `refused` says why it could not be applied. `just_applied`: the page does
     not show the result yet. `outputs` are examples of what a run without a summary would write, None for all other
-    runs.
+    runs. `in_panel` is False on a candidate's own page.
     """
 
     run: Run
@@ -90,10 +90,16 @@ class RunCard:
     typed: str | None = None
     refused: str = ""
     outputs: ShortenedOutputs | None = None
+    in_panel: bool = True
 
     @property
     def href(self) -> str:
         return reverse("pages:run", args=[self.run.pk])
+
+    @property
+    def other_settings(self) -> str:
+        """Where its session is planned again, from the run's options."""
+        return SessionUrls(self.run.store, self.run.session_id).view("plan", **options_sent(self.run))
 
     @property
     def template(self) -> str:
