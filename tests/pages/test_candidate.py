@@ -181,6 +181,33 @@ def test_no_more_counts_as_kept_than_there_is() -> None:
     assert losses_of(report, urls, names).instructions == (2, 2)
 
 
+def test_what_lost_lines_are_and_whose_is_a_heading_above_them(signed_in: Client, ready: Run) -> None:
+    lost = [
+        {"kind": "statement", "message": None, "text": text, "category": category, "by": by}
+        for category in ("cause", "decision", "cause")
+        for by in ("agent", "summary")
+        for text in (f"The {category} of {by}, {'abcdef'[len(category + by) % 6]}.",)
+    ]
+    lost[-1] |= {"text": "The mill burnt.", "matters": "used"}
+    ready.report |= {"lost": lost, "ranked": [f"lost:{at}" for at in range(6)], "things": 6}
+    ready.save()
+    groups = read(signed_in.get(f"/runs/{ready.pk}/lost")).all("details", "lost-group")
+    headings = [[each.text for each in group.all("h4")] for group in groups]
+    assert [group.one("h3").text for group in groups] == ["Used later", "Decisions, causes, open tasks and the like"]
+    assert headings == [
+        ["From the earlier summary"],
+        [
+            "Cause, said by the agent",
+            "Cause, from the earlier summary",
+            "Decision, said by the agent",
+            "Decision, from the earlier summary",
+        ],
+    ], "each once, in the order of the first line of each"
+    assert not [
+        row for group in groups for row in group.all("li") if row.all("span", "kind") or row.all("span", "note")
+    ]
+
+
 def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: Run) -> None:
     """However many: a page names 100, and leads on."""
     one = {"kind": "path", "message": None, "by": "agent"}

@@ -257,11 +257,11 @@ def test_the_report_names_what_is_not_found_after(
     assert rows[0].one("a").attributes["href"] == f"{address(hermes_store)}?around=7#m7"
     every = read(signed_in.get(f"/runs/{run.pk}/lost")).all("details", "lost-group")
     assert [(each.one("h3").text, [row.text for row in each.all("li")]) for each in every] == [
-        ("Needed by the open request", ["standing instruction Never <b>delete</b>. said by a person"]),
-        ("Decisions, causes, open tasks and the like", ["cause Garden: Gates are green. said by the agent"]),
+        ("Needed by the open request", ["Standing instruction, said by a person", "Never <b>delete</b>."]),
+        ("Decisions, causes, open tasks and the like", ["Cause, said by the agent", "Garden: Gates are green."]),
         ("Said by the agent", ["Order NEW222 is late."]),
         ("From the earlier summary", ["OLD111"]),
-        ("Used in calls", ['name Priya {"to": "Priya"}']),
+        ("Used in calls", ["Name", 'Priya {"to": "Priya"}']),
     ], "what matters first, then by whose it is"
     assert ["open" in each.attributes for each in every] == [True, True, False, False, False]
     nothing = {"lost": [], "lost_statements": [], "ranked": [], "things": 0}

@@ -60,7 +60,8 @@ class Lost:
     matters; the next turn fails without a `serious` one; `above` is the heading that the line is under.
 
     Of a call's arguments `code` is the lost part. A candidate's page puts a line back by its `name`; `put` says that it
-    did. `like` are further lines with the same words, which are below it in a fold.
+    did. `like` are further lines with the same words, which are below it in a fold. Where lines of one sort are
+    together, `of` is the heading of the first.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Lost:
     by: str
     put: bool
     like: tuple[Lost, ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +238,9 @@ def shown_lost(
         one = lost_detail(report, name)
         called = one.get("by") == "call" and one["kind"] != "command"
         words = one.get("line") or one["text"]
-        matters = one.get("matters", "")
         lost = Lost(
             name=name,
-            label=REASONS.get(matters) or one.get("category") or KINDS.get(one["kind"], one["kind"]),
+            label=_label(one),
             serious=is_needed(one),
             above=line(one.get("above", ""), LOST_LENGTH),
             code=line(one["text"], LOST_LENGTH) if called else "",
@@ -273,8 +274,8 @@ def unmarked(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class LostGroup:
     """Lost lines of one group of `GROUPS`, `count` of them in all. `next` leads to the lines after these, `left` is how
-    many those are; `unlisted` counts lines that the report counts and does not name. `of_anybody`: each line says whose
-    it is. `is_open`: it is not folded; `serious`: the next turn fails without them.
+    many those are; `unlisted` counts lines that the report counts and does not name. `is_open`: it is not folded;
+    `serious`: the next turn fails without them.
     """
 
     heading: str
@@ -284,7 +285,6 @@ class LostGroup:
     next: str
     left: int
     unlisted: int
-    of_anybody: bool
     is_open: bool
 
 
@@ -303,10 +303,13 @@ def lost_page(
     """The first lines of each group; from position `start` of all of them on, those of its group. `href` is the address
     of further lines.
     """
-    names = sorted(ranked(report), key=lambda name: list(GROUPS).index(_group_of(report, name)))
+    group_of = {name: _group_of(report, name) for name in ranked(report)}
+    sort_of = {name: _sort_of(report, name, group) for name, group in group_of.items()}
+    groups_in_order, sorts = list(GROUPS), list(dict.fromkeys(["", *sort_of.values()]))
+    names = sorted(group_of, key=lambda name: (groups_in_order.index(group_of[name]), sorts.index(sort_of[name])))
     groups: list[LostGroup] = []
     first = 0
-    for key, members in groupby(names, key=lambda name: _group_of(report, name)):
+    for key, members in groupby(names, key=group_of.__getitem__):
         end = first + len(list(members))
         if not start or first <= start < end:
             at = max(start, first)
@@ -315,16 +318,39 @@ def lost_page(
                 heading=GROUPS[key] or _needed_by(report),
                 serious=key == "needed",
                 count=end - first,
-                named=tuple(shown_lost(report, names[at:stop], urls, put)),
+                named=_with_headings(shown_lost(report, names[at:stop], urls, put), sort_of, names[first:at]),
                 next=f"{href}?from={stop}" if stop < end else "",
                 left=end - stop,
                 unlisted=max(0, report.get("things", end) - end) if stop == len(names) else 0,
-                of_anybody=key in OF_ANYBODY,
                 is_open=bool(start) or not groups or key in OPEN,
             )
             groups.append(group)
         first = end
     return LostPage(losses_of(report, urls, put), tuple(groups), lost_of(report.get("printed", {}))[0])
+
+
+def _sort_of(report: Mapping[str, Any], name: str, group: str) -> str:
+    """What a lost line is, and whose if its group does not say it: the heading of such lines within the group."""
+    one = lost_detail(report, name)
+    what = "" if group == "used" else _label(one)
+    whose = SPEAKERS.get(one.get("by", ""), "") if group in OF_ANYBODY else ""
+    heading = ", ".join(filter(None, (what, whose)))
+    return heading[:1].upper() + heading[1:]
+
+
+def _with_headings(rows: Iterable[Lost], sort_of: Mapping[str, str], before: Sequence[str]) -> tuple[Lost, ...]:
+    """The rows, each first one of a sort with its heading; `before` names those of the group that are before them."""
+    headed, last = [], sort_of[before[-1]] if before else ""
+    for row in rows:
+        sort = sort_of[row.name]
+        headed.append(replace(row, of=sort if sort != last else ""))
+        last = sort
+    return tuple(headed)
+
+
+def _label(one: Mapping[str, Any]) -> str:
+    """Why a lost line matters, or else what it is."""
+    return str(REASONS.get(one.get("matters", "")) or one.get("category") or KINDS.get(one["kind"], one["kind"]))
 
 
 def _group_of(report: Mapping[str, Any], name: str) -> str:
