@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -39,6 +40,53 @@ def test_the_live_rows_in_order_under_the_system_prompt(
     ]
     assert sorted([*shown, 141]) == sorted(live)
     assert "h141" in rows
+
+
+@pytest.mark.parametrize(("version", "title"), [(21, None), (31, "Airline desk, week 29"), (31, "Merged carrier 92")])
+def test_what_is_sent_has_its_sizes_and_leads_to_its_prompts(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int, title: str | None
+) -> None:
+    hermes_store = open_hermes_store(version, title) if title else open_hermes_store(version)
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}"
+    page = read(signed_in.get(f"{href}/context"))
+    side = page.one(id="side")
+    sizes = side.all("dl")[0]
+    exact = [
+        int(re.sub(r"\D", "", next((span.attributes["title"] for span in each.all("span")), each.text)))
+        for each in sizes.all("dd")
+    ]
+    names = [re.sub(r",.*", "", each.text) for each in sizes.all("dt")]
+    assert names[:5] == ["Summary", "Prompts", "From the agent", "Tool output", "In messages (tokens)"]
+    assert sum(exact[:4]) == exact[4], "each token counts once"
+    assert sizes.all("dd")[0].text in page.all("section", "handoff")[0].text, (
+        "the summary's own size is that of its box"
+    )
+    facts = page.one(id="facts").text
+    live = int(re.findall(r"([\d,]+) of", facts)[0].replace(",", ""))
+    messages = [int(re.findall(r", ([\d,]+)", each.text)[0].replace(",", "")) for each in side.all("dt")[1:4]]
+    away = int(side.all("dl")[1].one("dd").text.split()[0].replace(",", ""))
+    assert sum(messages) == live and f"{live + away:,}" in facts, "no message is forgotten or counted twice"
+    lines = page.one("ol", id="toc").all("a")
+    assert len(lines) == messages[0]
+    for line in (lines[0], lines[-1]):
+        address, _, anchor = line.attributes["href"].partition("#")
+        there = read(signed_in.get(address)) if address else page
+        assert there.one("article", "user", id=anchor)
+
+
+def test_markup_is_set_apart_and_the_text_is_as_it_is_sent(signed_in: Client, empty_store: EmptyStore) -> None:
+    sent = "<command-name>/tidy</command-name> and <b class='x'>, 1 < 2 > 0, [a](https://e.org/?q=<i> 'of <u>')"
+    href = empty_store.session("s")
+    row = empty_store.say("s", "user", f"{sent}\n\n    <pre>")
+    article = read(signed_in.get(f"{href}/context")).one("article", id=f"m{row}")
+    assert [each.text for each in article.all("span", "markup")][:3] == [
+        "<command-name>",
+        "</command-name>",
+        "<b class='x'>",
+    ]
+    assert "<command-name>/tidy</command-name>and<bclass='x'>,1<2>0" in article.text.replace(" ", "")
+    assert not article.one("code").all("span", "markup"), "code is shown as code"
+    assert not read(signed_in.get(href)).all("span", "markup"), "History has what was typed"
 
 
 def test_a_handoff_is_nobodys_words(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:

@@ -18,6 +18,8 @@ from viewer.stores.search.query import fold, parse
 
 _TAG = re.compile(r"""(<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>)""")
 _OWN = re.compile(r"<(/?)(?:button|summary)\b")
+_CODE = re.compile(r"<(/?)(?:pre|code)\b")
+_ELEMENT = re.compile(r"&lt;/?[a-z][\w:.-]{0,80}(?: [^&<>\n]{0,200})?/?&gt;", re.IGNORECASE)
 
 Span = tuple[int, int]
 
@@ -46,6 +48,20 @@ class WordMarks:
         texts = _texts(pieces)
         spans = self.spans("".join(texts))
         return mark_safe("".join(_with_marks(pieces, texts, spans))) if spans else html  # noqa: S308  # text is escaped
+
+
+def with_quiet_tags(html: SafeString) -> SafeString:
+    """The HTML of a text with the tags that the text itself has set apart, outside of code: a model reads words and
+    markup alike, people look for the words.
+    """
+    pieces, code = _TAG.split(html), 0
+    for at, piece in enumerate(pieces):
+        if at % 2:
+            tag = _CODE.match(piece)
+            code += 0 if tag is None else -1 if tag[1] else 1
+        elif not code:
+            pieces[at] = _ELEMENT.sub(r'<span class="markup">\g<0></span>', piece)
+    return mark_safe("".join(pieces))  # noqa: S308  # only our own tags are added
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:

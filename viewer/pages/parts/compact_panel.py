@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -44,8 +44,8 @@ KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """One part of the plan: colour class, label, `few` words for below the bar, tokens; `x` and `width` in a bar of
-    100.
+    """One part of a bar, as of the plan: colour class, label, `few` words for below the bar, tokens; `x` and `width` in
+    a bar of 100.
     """
 
     kind: str
@@ -276,12 +276,17 @@ def _parts(draft: DryRun) -> tuple[PlanPart, ...]:
         ),
         ("recent", f"Recent, kept, {tail}", f"{tail} recent, kept", plan.tail_tokens, bool(plan.tail)),
     ]
-    total = sum(tokens for *_, tokens, _ in rows) or 1
+    return in_a_bar((kind, label, few, tokens) for kind, label, few, tokens, present in rows if present)
+
+
+def in_a_bar(rows: Iterable[tuple[str, str, str, int]]) -> tuple[PlanPart, ...]:
+    """Parts of one bar, each with its colour class, label, few words and tokens."""
+    listed = list(rows)
+    total = sum(tokens for *_, tokens in listed) or 1
     parts, x = [], 0.0
-    for kind, label, few, tokens, present in rows:
+    for kind, label, few, tokens in listed:
         width = BAR * tokens / total
-        if present:
-            parts.append(PlanPart(kind, label, few, tokens, f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}"))
+        parts.append(PlanPart(kind, label, few, tokens, f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}"))
         x += width
     return tuple(parts)
 

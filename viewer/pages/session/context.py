@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
+from compaction.tokens import Counter
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.boundary import ShownSummary, summary_text
-from viewer.pages.parts.opened import open_session
+from viewer.pages.parts.compact_panel import PlanPart, in_a_bar
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts, text_for
 from viewer.rendering import blocks
 from viewer.rendering.texts import line, role_label
-from viewer.stores.message import Addition, Parted, StoredMessage, parted
+from viewer.stores.message import Addition, Parted, StoredMessage, parted, row_tokens
 from viewer.stores.registry import agent_of, get_store, open_store
-from viewer.stores.transcript import TranscriptIndex
+from viewer.stores.transcript import NONE, TranscriptIndex
 from viewer.usage import counting
 
+from .contents import Item, prompt_items
 from .header import header
 from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages
 
 WINDOW = 80
+PROMPTS = 100  # that are listed
+SORTS = {"summary": "Summary", "prompts": "Prompts", "agent": "From the agent", "output": "Tool output"}
 SHOWN = 100_000  # characters of what the agent adds
 
 
 @dataclass(frozen=True, slots=True)
 class ShownHandoff:
-    """A compaction summary in the context, in the role of its row."""
+    """A compaction summary in the context, in the role of its row. `tokens` are those of the row without the message
+    that it was merged with.
+    """
 
     template: ClassVar[str] = "session/_handoff_row.html"
     id: int
@@ -59,6 +66,24 @@ class ShownAdditions:
     additions: tuple[ShownAddition, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SentParts:
+    """What is sent, by size: the messages by sort, `tokens` in all, of which `about` says that not all are counted; the
+    system prompt (0 if it is not known) and what the agent reported `more` than the messages (0 if it did not).
+
+    `away` messages were summarised by the compaction at the address `boundary`, `unlinked` ones are not sent any more.
+    """
+
+    parts: tuple[PlanPart, ...]
+    tokens: int
+    about: bool
+    prompt: int
+    more: int
+    away: int
+    unlinked: int
+    boundary: str
+
+
 @require_safe
 @shows_refusals
 def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
@@ -72,12 +97,13 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             replace(each, text=text_for(request, each.text))
             for each in reader.additions(session_id, ids[start:stop], end=stop == len(ids))
         ]
-        prompt = "" if start else text_for(request, reader.system_prompt(session_id))
         suspected = reader.suspected_handoff(session_id, ids)
-        top, agent = header(opened, "context"), agent_of(reader.store)
+        agent, count = agent_of(reader.store), counting.counter_for(opened.session.model)
+        further = is_fragment(request) and start > 0
+        prompt = "" if further else text_for(request, reader.system_prompt(session_id))
+        whole = {} if further else _around(opened, count, prompt, range(start, stop))
     rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
     rows = list(map(redacted, rows)) if opened.redacting else rows
-    count = counting.counter_for(opened.session.model)
     message_context = MessageContext(
         urls,
         count,
@@ -87,9 +113,8 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         as_sent=True,
         cwd=opened.session.cwd,
     )
-    data = {
-        "header": top,
-        "prompt": blocks.plain(prompt, urls.view("context/prompt")) if prompt.strip() else None,
+    data = whole | {
+        "prompt": blocks.plain(prompt, urls.view("context/prompt")) if prompt.strip() and not start else None,
         "prompt_tokens": count(prompt),
         "items": list(_with_additions(rows, message_context, added, agent.name)),
         "next": urls.view("context", start=stop) if stop < len(ids) else "",
@@ -99,7 +124,69 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         "kept_for_itself": opened.index.records,
         "sends_otherwise": agent.sends_otherwise(),
     }
-    return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
+    return page(request, "session/_context.html" if further else "session/context.html", data)
+
+
+def _around(opened: OpenSession, count: Counter, prompt: str, shown: range) -> dict[str, Any]:
+    """What the page has around the messages, of which those at these positions of the context are `shown`."""
+    return {
+        "header": header(opened, "context"),
+        "contents": tuple(_prompts(opened, shown)),
+        "sent": _sent(opened, count, count(prompt)),
+    }
+
+
+def _prompts(opened: OpenSession, shown: range) -> Iterator[Item]:
+    """The newest prompts in context, as lines that lead to them on this page."""
+    index = opened.index
+    at = {index.places[number]: at for at, number in enumerate(index.live) if index.places[number] != NONE}
+    places = sorted(filter(index.is_prompt, at))[-PROMPTS:]
+    for place, item in zip(places, prompt_items(opened, places, (0, 0), opened.redacting), strict=True):
+        anchor = f"#m{index.live_ids[at[place]]}"
+        here = anchor if at[place] in shown else opened.urls.view("context", start=at[place] or "") + anchor
+        yield replace(item, href=here)
+
+
+def _sent(opened: OpenSession, count: Counter, prompt: int) -> SentParts:
+    index, reported = opened.index, opened.reader.usage(opened.session.id).tokens
+    merged = _merged(opened, count)
+    sizes = {name: [0, 0] for name in SORTS}
+    for number, tokens in zip(index.live, index.estimates(index.live), strict=True):
+        place, summary = index.places[number], merged.get(index.ids[number], 0)
+        if place == NONE or summary:
+            _add(sizes["summary"], tokens if place == NONE else summary)
+        if place != NONE:
+            sort = "output" if index.answers(number) else "prompts" if index.is_prompt(place) else "agent"
+            _add(sizes[sort], tokens - summary)
+    newest = max(index.compactions, key=lambda each: each.handoff_id, default=None)
+    messages = sum(tokens for _, tokens in sizes.values())
+    return SentParts(
+        parts=in_a_bar(
+            (name, SORTS[name] if name == "summary" else f"{SORTS[name]}, {many:,}", "", tokens)
+            for name, (many, tokens) in sizes.items()
+            if many
+        ),
+        tokens=messages,
+        about=index.context.about,
+        prompt=prompt,
+        more=max(0, (reported or 0) - messages),
+        away=index.messages - index.in_context - index.unlinked,
+        unlinked=index.unlinked,
+        boundary=opened.urls.boundary(newest.handoff_id) if newest else "",
+    )
+
+
+def _add(size: list[int], tokens: int) -> None:
+    size[0] += 1
+    size[1] += tokens
+
+
+def _merged(opened: OpenSession, count: Counter) -> dict[int, int]:
+    """Tokens of the summaries that share a row in context with a message, by the row's id."""
+    live = set(opened.index.live_ids)
+    ids = [each.handoff_id for each in opened.index.boundaries if each.handoff_id in live]
+    rows = opened.reader.sent(opened.session.id, ids).values()
+    return {row.id: _handoff_tokens(row, parted(row), count) for row in rows}
 
 
 def _start(request: HttpRequest, index: TranscriptIndex) -> int:
@@ -160,7 +247,11 @@ def _parts(rows: Sequence[StoredMessage], message_context: MessageContext) -> It
     yield from shown_messages(run, message_context)
 
 
+def _handoff_tokens(row: StoredMessage, split: Parted, count: Counter) -> int:
+    return row_tokens(row, count) - (row_tokens(split.message, count) if split.message is not None else 0)
+
+
 def _handoff(row: StoredMessage, split: Parted, message_context: MessageContext) -> ShownHandoff:
-    tokens = message_context.count(split.summary)
+    tokens = _handoff_tokens(row, split, message_context.count)
     text = summary_text(split.summary, split.directive)
     return ShownHandoff(row.id, role_label(row.role), split.message is not None, tokens, text)

@@ -12,7 +12,7 @@ from compaction import messages as engine
 from compaction.tokens import Counter
 from viewer.pages.parts.message_notes import not_typed, notes_of
 from viewer.rendering import cache, calls, formats, tools
-from viewer.rendering.marking import WordMarks
+from viewer.rendering.marking import WordMarks, with_quiet_tags
 from viewer.rendering.texts import STATES, line, role_label
 from viewer.stores.message import HistoryMessage, StoredMessage, row_tokens
 from viewer.web.session_urls import SessionUrls
@@ -162,9 +162,11 @@ _NOTHING = cache.RenderedBlocks(SafeString(), waits=False)
 
 def _body(item: MessageToShow, context: MessageContext) -> cache.RenderedBlocks:
     row = item.row
-    if context.as_sent and row.envelopes is not None:  # its address in colours has the parts set apart
-        return replace(context.body(cache.said(replace(row, envelopes=None), context.urls)), waits=False)
-    return context.body(cache.said(row, context.urls, part=item.part))
+    if not context.as_sent:
+        return context.body(cache.said(row, context.urls, part=item.part))
+    rendered = context.body(cache.said(replace(row, envelopes=None), context.urls, part=item.part))
+    # The address of a text in colours has what a client added set apart.
+    return replace(rendered, html=with_quiet_tags(rendered.html), waits=rendered.waits and row.envelopes is None)
 
 
 def _tokens(row: StoredMessage, context: MessageContext) -> int | None:
