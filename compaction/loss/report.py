@@ -348,7 +348,8 @@ def loss_report(result: Result) -> Survival:
 
 def _stated(line: Statement, matters: Matters) -> Anchor:
     text = line.text[:LONGEST_LINE]
-    above = line.above if line.source != "summary" else ""  # the title of a section
+    # Above a line of a summary is the title of a section, which belongs to the line only if it names something.
+    above = line.above if line.source != "summary" or line.heading else ""
     return Anchor("statement", text, line.message, text, line.source, line.category, matters, above)
 
 

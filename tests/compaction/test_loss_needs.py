@@ -127,6 +127,22 @@ def test_a_line_is_shown_with_the_heading_above_it() -> None:
     ]
 
 
+def test_a_line_of_an_earlier_summary_counts_as_kept_with_what_is_shown_of_it() -> None:
+    """A title that names something belongs to the line: *Put in* puts it back with the line."""
+    earlier = (
+        "## Completed Actions\n- You can use the gift card instead.\n\n## done\n- The mill was closed because it burnt."
+    )
+    messages = [handoff(earlier), reply("Noted."), user("What is next?")]
+
+    def lost(summary: str) -> list[str]:
+        found = survival_of(messages, [0, 1], [handoff(summary), messages[2]], [(0, earlier)])
+        return [f"{one.above}: {one.text}" if one.above else one.text for one in found.things]
+
+    lines = lost("Nothing.")
+    assert len(lines) == 2 and not lost("Kept exactly:\n" + "\n".join(f"- {each}" for each in lines))
+    assert not any("done" in each for each in lines), "the title of a section names nothing"
+
+
 def test_what_later_messages_say_or_call_with_is_used() -> None:
     later = [
         user("Where was QX-1188 again?"),

@@ -131,6 +131,30 @@ def test_each_message_stands_once_and_in_order_at_every_boundary(
                     assert one[0] == next(cell for cell in left if cell[1] == "summarised"), "beside the first"
 
 
+def test_a_summary_and_the_message_in_its_row_have_each_its_own_size(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(31)
+    with open_store(hermes_store.store) as reader:
+        session = reader.session(hermes_store.session_id)
+        index = index_cache.count_few(reader, session, index_cache.index_of(reader, session).live_ids)
+    handoff = index.boundaries[-1].handoff_id
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{handoff}/before-after?rows=every"
+    shown = [
+        cell
+        for page in walked(signed_in, href)
+        for cell in page.all("article")
+        if "After" in cell.attributes["aria-label"]
+    ]
+    parts = [cell.one("span", "tok") for cell in shown if cell.attributes["data-row"] == str(handoff)]
+    sizes = [
+        next((each.attributes["title"] for each in part.all("span") if "title" in each.attributes), part.text)
+        for part in parts
+    ]
+    summary, message = (int(re.sub(r"\D", "", size)) for size in sizes)
+    assert summary + message == index.tokens_of(handoff) and summary > message
+
+
 def test_its_numbers_are_those_of_the_boundary(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:

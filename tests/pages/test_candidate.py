@@ -353,6 +353,17 @@ def test_a_refused_edit_is_seen_where_it_was_made(visit: Visit, ready: Run) -> N
         assert screen.url.endswith("/apply") and again.url.endswith(f"/runs/{ready.pk}")
 
 
+def test_what_was_undone_leads_to_a_new_plan(signed_in: Client, ready: Run) -> None:
+    """Where the kind of store does not apply it again, as the demo's."""
+    session = f"/stores/demo/sessions/{ready.session_id}"
+    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": ready.summary})
+    signed_in.post(f"{session}/boundaries/{Run.objects.get().handoff_id}/undo")
+    card = read(signed_in.get(f"/runs/{ready.pk}")).one("section", "undone")
+    onwards = card.one("a", "btn")
+    assert onwards.text == "Plan again" and not card.all("button")
+    assert read(signed_in.get(onwards.attributes["href"])).one("form", id="plan-form")
+
+
 def test_apply_leads_to_the_new_boundary_with_its_receipt(signed_in: Client, ready: Run) -> None:
     """As *Compact now* does; also where the worker writes it after the page of the run is shown."""
     answer = signed_in.post(f"/runs/{ready.pk}/apply", {"summary": ready.summary})

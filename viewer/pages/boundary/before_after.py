@@ -25,9 +25,10 @@ from viewer.pages.redaction import redacted, redacts
 from viewer.rendering import blocks, cache, calls
 from viewer.rendering.texts import line, role_label
 from viewer.runs import compaction_list
-from viewer.stores.message import StoredMessage, parted
+from viewer.stores.message import StoredMessage, parted, row_tokens
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Boundary
+from viewer.usage import counting
 
 WINDOW = 40  # rows shown at once
 LEAD = 3  # first rows of a stretch that are shown; the messages after them that the summary replaces are folded
@@ -258,7 +259,7 @@ def _cell(
         kind=row.role if row.role in ("user", "assistant") else "other",
         who=role_label(row.role),
         fate=cast(Fate, fate),
-        tokens=opened.index.tokens_of(row.id),
+        tokens=_tokens(opened, message, stored[row.id]),
         html=_html(opened, message, is_result=is_result),
         result=f"Result of {line(row.tool_name, 80)}" if is_result and row.tool_name else "Result" if is_result else "",
         calls=() if is_result or message.kind == "handoff" else tuple(_calls(opened, row)),
@@ -268,6 +269,15 @@ def _cell(
         merged=_merged(stored[row.id]) if message.kind == "handoff" else "",
         notes=_notes(row, stored[row.id]) if message.kind == "message" and not is_result else (),
     )
+
+
+def _tokens(opened: OpenSession, message: ExportedMessage, row: StoredMessage) -> int | None:
+    """Tokens of the message or the summary alone, where one row has both; None while the row is not counted."""
+    tokens, own = opened.index.tokens_of(row.id), parted(row).message
+    if tokens is None or own is None or not parted(row).has_handoff:
+        return tokens
+    words = row_tokens(own, counting.counter_for(opened.session.model))
+    return words if message.kind == "message" else max(0, tokens - words)
 
 
 def _notes(shown: StoredMessage, row: StoredMessage) -> tuple[str, ...]:
