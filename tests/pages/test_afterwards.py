@@ -13,7 +13,7 @@ from compaction import Message
 from compaction.handoff import END_MARKER, LEGACY_HEADER
 from compaction.loss.later import used_later
 from tests.factories.stores import EmptyStore, HermesStore
-from tests.html import message_ids, read
+from tests.html import Element, message_ids, read
 from viewer.history import index_cache
 from viewer.runs import detail_loss, service
 from viewer.runs.detail_loss import losses, lost_detail
@@ -50,11 +50,16 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     assert label.text.split(" (")[0] == f"Lost {lost}" and not label.all("html")
     assert [each.text for each in page.one("div", "losses").all("h2")] == ["Kept", "Lost"]
     assert re.search(r"The (open )?request", page.all("ul", "kept")[0].text) and "%" not in page.one("main").text
-    named = [line for each in page.all("ol", "lost") for line in each.all("li")]
+    named = [row for each in page.all("ol", "lost") for row in lines(each)]
     assert len(named) == lost > 1
     shown = read(signed_in.get((first := named[0].one("a")).attributes["href"].split("#")[0]))
     assert int(first.attributes["href"].split("#m")[1]) in message_ids(shown)
     assert first.text.split()[0] in shown.text
+
+
+def lines(group: Element) -> list[Element]:
+    """The rows of a list of lost lines, without their headings."""
+    return [row for row in group.all("li") if not row.all("h4")]
 
 
 @pytest.mark.slow
@@ -67,8 +72,8 @@ def test_many_lost_lines_are_listed_in_parts(signed_in: Client, empty_store: Emp
     assert page.one("h1").text == "250 lines lost", "a line says it once; 'is moved' is not 'move'"
     needed, group = page.all("details", "lost-group")
     assert needed.one("summary").text.endswith("1 line") and group.one("summary").text.endswith("249 lines")
-    named, more = group.all("li")[:-1], group.one("li", "more").one("a")
-    assert len(named) == 100 and more.text == "149 more"
+    named, more = lines(group)[:-1], group.one("li", "more").one("a")
+    assert group.one("h4").text == "Request" and len(named) == 100 and more.text == "149 more"
     fragment = read(signed_in.get(more.attributes["href"], headers=FRAGMENT))
     assert not fragment.all("html") and fragment.one("li", "more").text == "49 more"
     assert fragment.all("li")[0].text != named[0].text
@@ -104,9 +109,8 @@ def test_what_a_later_message_speaks_of_is_a_group_of_its_own(signed_in: Client,
     empty_store.say("s", "user", "Open the box qx-1188 now.")
     page_href = f"/stores/own/sessions/s/boundaries/{handoff}/details"
     page = read(signed_in.get(page_href))
-    rows = [(row.one("span", "kind").text, row.text) for row in page.all("ol", "lost")[0].all("li")]
-    assert [label for label, _ in rows] == ["used later"] and "QX-1188" in rows[0][1]
     group = page.all("details", "lost-group")[0]
+    assert group.one("h4").text == "Said by the agent" and ["QX-1188" in row.text for row in lines(group)] == [True]
     assert group.one("h3").text == "Used later" and not page.one("div", "losses").all(cls="bad"), "it is not red"
     assert page.one("p", "loss").text == (
         "2 lines are lost. 1 was used later; as far as we can tell, none is needed by the next turn."
@@ -135,7 +139,7 @@ def test_later_messages_are_searched_once(
         assert signed_in.get(address, headers=FRAGMENT).status_code == 200
     assert searched == [1]
     empty_store.say("s", "user", "Open the box qx-1188 now.")
-    assert "used later" in read(signed_in.get(href)).all("ol", "lost")[0].text
+    assert read(signed_in.get(href)).all("details", "lost-group")[0].one("h3").text == "Used later"
     assert searched == [1, 2]
 
 
