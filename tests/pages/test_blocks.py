@@ -56,11 +56,18 @@ def test_markdown_is_rendered() -> None:
     )
     assert '<p class="h h1">Title</p>' in made
     assert "☑ <strong>done</strong>" in made
-    assert '<td align="right">1</td>' in made
+    assert '<td class="short" align="right">1</td>' in made
     assert "line<br>\nbreak" in made
     assert f'<img src="{PIXEL}" alt="dot">' in made
     assert '<span class="nb">print</span>' in made
     assert 'style="' not in made
+
+
+def test_ids_and_numbers_in_a_table_are_not_broken() -> None:
+    made = markdown.markdown("| bin | what |\n|---|---|\n| 7-05 | two words |\n| `a-1` | <b>x</b> |")
+    assert (
+        '<td class="short">7-05</td>\n<td>two words</td>' in made and '<td class="short"><code>a-1</code></td>' in made
+    )
 
 
 def test_links_lead_out_without_telling_from_where() -> None:

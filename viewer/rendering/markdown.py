@@ -93,7 +93,12 @@ def rendered(text: str, *, colours: bool) -> SafeString:
     markup = markup.replace("<table>", '<table tabindex="0">')  # wide ones are moved sideways, by keys too
     markup = _HEADING.sub(lambda match: "</p>" if match[1] else f'<p class="h h{match[2]}">', markup)
     markup = _BOX.sub(lambda match: "☑" if match[1] else "☐", markup)
-    return _sanitised(markup)
+    markup = _sanitised(markup)
+    return mark_safe(_WORD_CELL.sub(r'<td class="short"\1', markup)) if "<td" in markup else markup  # noqa: S308
+
+
+# A cell with one word: an id or a number, which is not broken at its hyphens.
+_WORD_CELL = re.compile(r"<td((?: align=\"\w+\")?>(?:<code>)?[^<>\s]{1,24}(?:</code>)?</td>)")
 
 
 def _laid_out(text: str) -> str | None:
