@@ -97,7 +97,18 @@ def test_branches_do_not_count_and_what_is_not_known_is_no_zero(signed_in: Clien
     assert cells(signed_in, "measure=messages&by=store&days=all") == [["own", "4", "1"]]
     assert cells(signed_in, "measure=cost&by=store&days=all") == [["own", "not known", "2", "2"]]
     asked = read(signed_in.get("/insights", {"measure": "cost", "by": "store", "days": "all"}))
-    assert "in 2 sessions, not known for 2 of them" in asked.text
+    assert "in 2 sessions, not known for 2 of them" in asked.text and "counts on each" not in asked.text
+
+
+def test_sessions_that_the_list_does_not_begin_with_are_counted_next_to_the_sum(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    for name, columns in (("a", {}), ("b", {"archived": 1})):
+        empty_store.session(name, **columns)
+        empty_store.chat(name, 4)
+    sync_worker.sync_all()
+    asked = read(signed_in.get("/insights", {"measure": "messages", "by": "store", "days": "all"}))
+    assert "in 2 sessions, 1 of them sub-agents or archived" in asked.text, "why the list has fewer"
 
 
 def test_what_was_spent_in_another_session_counts_there(signed_in: Client, empty_store: EmptyStore) -> None:
@@ -138,6 +149,7 @@ def test_cost_counts_on_the_days_of_the_requests(signed_in: Client, settings: Se
     sync_worker.sync_all()
     page = read(signed_in.get("/insights"))
     assert "Cost by day" in page.text and "about $1.50 cost in 1 session" in page.text, "cost is what it begins with"
+    assert "counts on each" in page.text, "why there are more of them in the rows"
     rows = [day_name(days[1].date()), "about $1.00", "1"], [day_name(days[0].date()), "about $0.50", "1"]
     assert cells(signed_in, "") == [*rows]
     assert cells(signed_in, "days=all&by=model") == [[OPUS, "about $1.50", "1"]]

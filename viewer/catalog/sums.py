@@ -173,6 +173,13 @@ def sessions_with_cost(states: Sequence[StoreState], since: float) -> int:
     return spent + unknown.count()
 
 
+def unlike_list(states: Sequence[StoreState], measure: str, since: float) -> int:
+    """The number of sessions in these sums that the list does not begin with: sub-agents', and archived ones."""
+    kinds = FacetGroup.objects.filter(Q(delegated=True) | Q(archived=True), state__in=states).values("pk")
+    lines = SessionIndex.objects.filter(kind__in=kinds, last_active__gt=since)
+    return (lines if measure == "cost" else lines.filter(branched_from="")).count()
+
+
 def uncounted(states: Sequence[StoreState]) -> int:
     """The number of sessions that a worker has still to count."""
     return SessionIndex.objects.filter(state__in=states, due=True).count()

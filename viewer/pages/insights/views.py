@@ -98,6 +98,8 @@ def insights(request: HttpRequest) -> HttpResponse:
         "of": f"{of}s",
         "of_runs": measure in OF_RUNS,
         "total": exactly(all_of_them, measure),
+        "unlike_list": 0 if measure in OF_RUNS else sums.unlike_list(states, measure, since),
+        "repeats": sum(each.of for each in group_sums) > all_of_them.of,
         "counted": formats.counted(all_of_them.of, of),
         "rows": table(group_sums, measure, by),
         "unknown": all_of_them.unknown,
