@@ -52,10 +52,12 @@ def test_stores_say_what_works_and_why_not(
     }
     page = read(signed_in.get("/stores"))
     by_name = {section.one("h2").text: section for section in page.all("section", "store")}
-    assert "schema 31" in by_name["v31"].text
+    details = {row.text: row for row in by_name["v31"].one("details").all("dt")}
+    assert {"Place", "Schema", "Size"} <= set(details)
     assert "10 sessions" in by_name["v31"].text
     assert not by_name["v31"].all("li", "cannot")
     assert any("“compacted” column" in item.text for item in by_name["v16"].all("li", "cannot"))
+    assert by_name["v16"].one("span", "option").text == "--mode split", "not broken into two lines"
     assert by_name["v31"].one("div", "meta").one("a").attributes["href"] == "/?store=v31"
     assert "cannot be read" in by_name["gone"].text and by_name["gone"].one("a", "btn").text == "Look again"
     assert not page.all("section", **{"aria-labelledby": "looked"})

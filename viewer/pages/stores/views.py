@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -62,7 +63,7 @@ def _shown(store: Store) -> dict[str, Any]:
     others are `beyond` it.
     `index` is how far this site indexed its text, None for a store with its own index.
     """
-    shown = {"store": store, "why": why_open(store), "problem": ""}
+    shown = {"store": store, "problem": "", "details": list(_details(store))}
     try:
         with open_store(store, listed=True) as reader:
             capabilities, refusal = reader.capabilities(), reader.refusal(None)
@@ -73,7 +74,7 @@ def _shown(store: Store) -> dict[str, Any]:
         return {**shown, "problem": problem.message}
     return {
         **shown,
-        "capabilities": capabilities,
+        "details": list(_details(store, capabilities)),
         "sessions": max(capabilities.sessions - sum(beyond.values()), 0),
         "beyond": ", ".join(
             formats.counted(beyond[name], one) if one else f"{beyond[name]:,} archived"
@@ -97,28 +98,33 @@ def index(request: HttpRequest, store: str) -> HttpResponse:
 def _abilities(
     capabilities: Capabilities, refusal: Refusal | None, index: TextProgress | None
 ) -> list[tuple[str, str]]:
-    """The possible abilities of a store, and why it lacks each, "" if it has it."""
+    """What one can do with a store, and why not, "" if one can."""
     return [
         ("Read sessions, History and what the model sees", ""),
         ("Compact and undo", reason_of(refusal)),
         _search(capabilities, index),
-        (
-            "Summaries are marked",
-            ""
-            if capabilities.summary_flag
-            else "There is no column for the mark; summaries are recognised by their first words.",
-        ),
-        (
-            "Running turns are seen",
-            ""
-            if capabilities.turn_leases
-            else "This agent does not say when a turn is running; compact while it rests.",
-        ),
     ]
+
+
+def _details(store: Store, capabilities: Capabilities | None = None) -> Iterator[tuple[str, str]]:
+    """What is known of a store, by name; without capabilities, where it cannot be opened."""
+    why = why_open(store)
+    if store.place not in why:
+        yield "Place", store.place
+    yield "Why it is open", why
+    if capabilities is None:
+        return
+    if capabilities.schema is not None:
+        yield "Schema", str(capabilities.schema)
+    yield "Size", formats.size(capabilities.size)
+    marked = "marked by the agent" if capabilities.summary_flag else "recognised by their first words"
+    yield "Summaries", marked
+    seen = "seen" if capabilities.turn_leases else "not seen: compact while the agent rests"
+    yield "Running turns", seen
 
 
 def _search(capabilities: Capabilities, index: TextProgress | None) -> tuple[str, str]:
     if index is None:
-        return "Search index", "" if capabilities.search else "This store has no full-text index of its messages."
+        return "Search", "" if capabilities.search else "This store has no full-text index of its messages."
     left_out = "This store is left out of the index that this site keeps of stores without one."
     return "Search, by an index that this site keeps", left_out if index.left_out else ""

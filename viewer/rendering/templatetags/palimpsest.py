@@ -9,12 +9,13 @@ what their HTML depends on, with the types, by which a text that is safe differs
 from __future__ import annotations
 
 import pickle
+import re
 from hashlib import blake2b
 from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from viewer.web.session_urls import SessionUrls
@@ -42,6 +43,8 @@ TERMS = {
 }
 
 LIMIT = 16_000_000  # bytes of HTML, about
+
+_OPTION = re.compile(r"(--[a-z-]+(?: [a-z]+)?)")
 
 register = template.Library()
 _CACHE: SizedCache[SafeString] = SizedCache(len, LIMIT)
@@ -73,6 +76,17 @@ def counted(value: int, nouns: str) -> str:
     """`{{ 1246|counted:"message" }}` -> "1,246 messages"; `"entry,entries"` where the plural is no s."""
     noun, _, plural = nouns.partition(",")
     return formats.counted(value, noun, plural)
+
+
+@register.filter
+def commands(text: str) -> SafeString:
+    """The text with each option of a command, and its value, on one line."""
+    parts = enumerate(_OPTION.split(text))
+    return format_html_join("", "{}", ((_option(part) if at % 2 else part,) for at, part in parts))
+
+
+def _option(text: str) -> SafeString:
+    return format_html('<span class="option">{}</span>', text)
 
 
 @register.simple_tag

@@ -62,9 +62,10 @@ def compact_reason(reader: OpenStore) -> str:
         return _UNTOLD
     if "compacted" not in columns.messages:
         return (
-            f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
-            "its agent can only split a session in two. Update the agent to compact in place, or split it as the agent "
-            f"does: choose that for the store in Settings, or {settings.COMMAND} compact --mode split."
+            "Its agent can only split a session in two: the messages of schema "
+            f"{_schema(reader) or 'unknown'} have no “compacted” column. Update the agent to compact in place, or "
+            "split it as the agent does: choose that for the store in Settings, or "
+            f"{settings.COMMAND} compact --mode split."
         )
     return _lock_reason(reader) or _write_reason(reader)
 
