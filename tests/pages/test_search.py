@@ -79,6 +79,44 @@ def test_sessions_whose_name_holds_the_words_come_first(signed_in: Client, empty
     assert not read(signed_in.get("/search?q=needle&role=user")).all("ul", "named")
 
 
+def test_names_match_at_the_beginnings_of_words(signed_in: Client, empty_store: EmptyStore) -> None:
+    for name, title in (
+        ("a", "The latest needle"),
+        ("b", "latest tests"),
+        ("c", "a_test"),
+        ("d", "針のtest箱"),
+        ("e", "x"),
+    ):
+        empty_store.session(name, title=title)
+    empty_store.session("f", title="Elsewhere", cwd="/srv/test")
+
+    def named(query: str) -> str:
+        lists = read(signed_in.get("/search", {"q": query})).all("ul", "named")
+        return "".join(sorted(link.attributes["href"][-1] for each in lists for link in each.all("a")))
+
+    assert named("test") == "bcf"
+    assert named("lat need") == "a"
+    assert named("のte") == "d", "scripts without spaces have no beginnings of words"
+
+
+def test_copies_of_a_session_are_found_once(
+    signed_in: Client, settings: Settings, empty_store: EmptyStore, tmp_path: Path
+) -> None:
+    empty_store.session("a", title="Needle case")
+    empty_store.say("a", "user", "a needle", timestamp=PRESENT)
+    (tmp_path / "copy.db").write_bytes(empty_store.path.read_bytes())
+    settings.STORES = {**settings.STORES, "copy": f"sqlite:///{tmp_path / 'copy.db'}"}
+    page = read(signed_in.get("/search?q=needle"))
+    for line in (page.one("li", "of-session"), page.one("ul", "named").one("li")):
+        hrefs = [link.attributes["href"] for link in line.all("a")]
+        (first, _), *others = [(href.split("/")[2], href) for href in hrefs if href.startswith("/stores/")]
+        other = next(store for store, _ in others if store != first)
+        assert {first, other} == {"own", "copy"} and f"also in {other}" in line.text
+    for name in ("own", "copy"):
+        EmptyStore(tmp_path / f"{name}.db").say("a", "user", f"a needle in {name}", timestamp=PRESENT + 1)
+    assert len(read(signed_in.get("/search?q=needle")).all("li", "of-session")) == 2, "what one of them has alone"
+
+
 def test_at_most_five_sessions_are_named(signed_in: Client, empty_store: EmptyStore) -> None:
     for number in range(8):
         empty_store.session(f"s{number}", title=f"needle {number}")
@@ -240,10 +278,11 @@ def test_filters_are_counted_behind_the_page(signed_in: Client, empty_store: Emp
     empty_store.say("b", "assistant", "needle")
     signed_in.get("/")
     asked = read(signed_in.get("/search?q=needle"))
+    assert {"anybody …", "tool results …", "cli …", "newest"} <= {link.text for link in asked.all("a")}
     (place,) = [div for div in asked.all("div", "groups") if "hx-get" in div.attributes]
     choices = {link.text for link in read(signed_in.get("/" + place.attributes["hx-get"])).all("a")}
     assert {"anybody 4", "user 3", "assistant 1", "cli 3", "telegram 1"} <= choices
-    assert not [choice for choice in choices if choice.startswith("tool results")]
+    assert "tool results 0" in choices, "a choice that people have seen stays where it was"
 
 
 def test_what_only_a_store_without_the_words_may_have_is_a_choice(
@@ -401,7 +440,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
     mine = empty_store.say("a", "user", "needle", timestamp=PRESENT - 400 * 86_400)
     told = empty_store.say("b", "assistant", "needle", timestamp=PRESENT)
     page = read(signed_in.get("/search?q=needle"))
-    links = {link.text: link.attributes["href"] for link in page.one("details", "filters").all("a")}
+    links = {link.text.removesuffix(" …"): link.attributes["href"] for link in page.one("details", "filters").all("a")}
     for label, expected in (("assistant", told), ("user", mine), ("telegram", told), ("cli", mine)):
         assert [href.split("#m")[1] for href in walk(signed_in, links[label])] == [str(expected)], label
     assert "best match" in links
@@ -411,7 +450,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
     assert len(walk(signed_in, "?q=needle&since=nonsense&order=nonsense&role=nonsense")) == 2
     assert len(walk(signed_in, "?q=needle&session=a")) == 1
     chosen = read(signed_in.get("/search" + links["telegram"])).one("details", "filters")
-    assert "telegram" in [link.text for link in chosen.all("a") if "aria-current" in link.attributes]
+    assert "telegram …" in [link.text for link in chosen.all("a") if "aria-current" in link.attributes]
 
 
 @pytest.mark.parametrize("order", ["", *slow("best")])

@@ -24,3 +24,8 @@ class Group:
 
     name: str
     links: tuple[Link, ...]
+
+    @property
+    def narrows(self) -> list[str]:
+        """ "store h31": the choice that narrows the list. The first one of a named row leaves it whole."""
+        return [f"{self.name.lower()} {link.label}".strip() for link in self.links[bool(self.name) :] if link.current]

@@ -48,10 +48,13 @@ class ShownHit:
 
 @dataclass(frozen=True, slots=True)
 class HitGroup:
-    """The hits of one session on a page. `within` is the query of the search in this session alone."""
+    """The hits of one session on a page. `within` is the query of the search in this session alone; `copies` are the
+    same session in other stores, which have no other hits on the page.
+    """
 
     hits: tuple[ShownHit, ...]
     within: str
+    copies: tuple[SessionUrls, ...] = ()
 
     @property
     def first(self) -> tuple[ShownHit, ...]:
@@ -63,13 +66,27 @@ class HitGroup:
 
 
 def grouped(shown_hits: Sequence[ShownHit], address: Callable[[str, str], str]) -> tuple[HitGroup, ...]:
-    """The hits by session, in the order of each session's first hit. `address` makes the query of the search in one
-    session, from the name of the store and the id as in addresses.
+    """The hits by session, in the order of each session's first hit, copies of a session once. `address` makes the
+    query of the search in one session, from the name of the store and the id as in addresses.
     """
     sessions: dict[SessionUrls, list[ShownHit]] = {}
     for hit in shown_hits:
         sessions.setdefault(hit.place, []).append(hit)
-    return tuple(HitGroup(tuple(each), address(urls.store, segment(urls.session))) for urls, each in sessions.items())
+    groups: dict[SessionUrls, HitGroup] = {}
+    for urls, found in sessions.items():
+        original = next((each for each in groups if each.session == urls.session and _holds(groups[each], found)), None)
+        if original is None:
+            groups[urls] = HitGroup(tuple(found), address(urls.store, segment(urls.session)))
+        else:
+            groups[original] = replace(groups[original], copies=(*groups[original].copies, urls))
+    return tuple(groups.values())
+
+
+def _holds(group: HitGroup, found: Sequence[ShownHit]) -> bool:
+    """Whether the group has the same messages: of the same time, with the same words."""
+    return {(hit.who, hit.time, hit.passage) for hit in found} <= {
+        (hit.who, hit.time, hit.passage) for hit in group.hits
+    }
 
 
 def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:

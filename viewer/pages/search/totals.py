@@ -25,11 +25,11 @@ from viewer.stores.registry import open_store
 from viewer.stores.search.pages import Hit, PageRequest
 from viewer.stores.search.query import parse
 
-from .views import SearchForm, day, filter_groups, filter_rows, form_of, search_filter
+from .views import FIRST, SearchForm, day, filter_groups, filter_rows, form_of, search_filter
 
 COUNTED = 100  # hits that are counted; above that the page says that there are more
 SAMPLE = 50  # hits of a store by which all choices of the filters are counted
-SECONDS = 0.15  # after which no other store is searched for them
+SECONDS = 0.5  # after which no other store is searched for them
 # The fields of the form that the choices of a group change.
 FIELDS = {"Store": ("store",), "Said by": ("role",), "Source": ("source",), "When": ("since", "until")}
 
@@ -58,7 +58,9 @@ def total(request: HttpRequest) -> HttpResponse:
 @require_safe
 @shows_refusals
 def facets(request: HttpRequest) -> HttpResponse:
-    """The filters of the search with the number of messages for each choice, without choices that find none."""
+    """The filters of the search with the number of messages for each choice; under "More filters", without choices that
+    find none.
+    """
     form = form_of(request.GET)
     stores = listed_stores(request, form.store)
     listings = sync.store_listings(stores)
@@ -81,7 +83,9 @@ def _counted(groups: Sequence[Group], form: SearchForm, stores: Sequence[Store])
         if wider not in samples:
             samples[wider] = _sample(wider, stores, until)
         links = [_with_number(link, samples[wider]) for link in group.links]
-        yield replace(group, links=tuple(link for link in links if link.count != "0" or link.current))
+        if group.name not in FIRST:  # those that people see do not move when the numbers come
+            links = [link for link in links if link.count != "0" or link.current]
+        yield replace(group, links=tuple(links))
 
 
 def _sample(form: SearchForm, stores: Sequence[Store], until: float) -> Sample:

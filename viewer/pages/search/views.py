@@ -5,7 +5,7 @@ or best first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -32,7 +32,7 @@ from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.registry import Reader, open_store
 from viewer.stores.search.pages import HitPage, PageRequest, SearchFilter
 from viewer.stores.search.passages import PassagePart, passage
-from viewer.stores.search.query import LONGEST, Query, parse
+from viewer.stores.search.query import LONGEST, Query, fold, parse
 from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import name_in, segment
@@ -43,6 +43,7 @@ from .hits import Positions
 PAGE = 25
 PROJECTS = 8  # choices of the filter
 SESSIONS = 5  # found by their names
+LOOKED = 50  # sessions with the words anywhere in their names, among which those are
 FIRST = ("Store", "Said by", "When")  # filters that are not behind "More filters"
 ROLES = {"": "anybody", "user": "user", "assistant": "assistant", "tool": "tool results"}
 ORDERS = {"": "newest", "best": "best match"}
@@ -87,12 +88,15 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class NamedSession:
-    """A session found by its name, its id or its first words: `name` and `words` have the found words marked."""
+    """A session found by its name, its id or its first words: `name` and `words` have the found words marked; `copies`
+    are the same session in other stores.
+    """
 
     row: SessionIndex
     place: SessionUrls
     name: tuple[PassagePart, ...]
     words: tuple[PassagePart, ...]
+    copies: tuple[SessionUrls, ...] = ()
 
 
 @require_safe
@@ -201,11 +205,11 @@ def search_filter(reader: Reader, form: SearchForm) -> SearchFilter:
 
 
 def _named(query: Query, stores: Sequence[Store], form: SearchForm) -> SessionList:
-    """The sessions with the words in their title, id or first words, and the existing sources."""
+    """The sessions with the words in their title, id or first words, also inside of words, and the existing sources."""
     words = " ".join(term.typed for term in query.wanted)
     if not words:
         return SessionList((), (), (), more=False)
-    return lines.page_of_lines(SessionFilter(q=words, source=form.source, project=form.project), stores, SESSIONS)
+    return lines.page_of_lines(SessionFilter(q=words, source=form.source, project=form.project), stores, LOOKED)
 
 
 def _page(
@@ -239,6 +243,7 @@ def _page(
         "hidden": [pair for pair in _pairs(form) if pair[0] not in ("q", "since", "until")],
         "groups": groups,
         "more_groups": more_groups,
+        "narrowed_by": ", ".join(word for each in (*groups, *more_groups) for word in each.narrows),
         "dated": bool(form.until) or form.since not in ("", *map(_days_ago, AGES)),
         "facets": f"search/facets{address(form, scan='')}",
         "sessions": () if narrow else named,
@@ -289,7 +294,12 @@ def _tips(query: Query) -> Iterator[str]:
 def _named_sessions(
     listed: SessionList, query: Query, redacted: bool
 ) -> tuple[tuple[NamedSession, ...], tuple[UnreadableLine, ...]]:
+    """The first sessions in whose names words begin with each of the query's, and those that cannot be shown."""
     stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
+    begun = replace(query, wanted=tuple(replace(term, prefix=not term.quoted) for term in query.wanted))
+
+    def has_words(row: SessionIndex) -> bool:
+        return not begun.lacks(fold("\n".join((row.title, row.first_words, row.session_id, row.cwd))))
 
     def make(row: SessionIndex) -> NamedSession | UnreadableLine:
         store, name = stores[row.state_id], line(redaction.name(name_of(row), redacted), 120)
@@ -303,7 +313,14 @@ def _named_sessions(
             words=words if row.title and any(part.marked for part in words) else (),
         )
 
-    return lines_of(listed.lines, make, lambda row: (row.session_id, stores[row.state_id]))
+    rows = [row for row in listed.lines if row.problem or has_words(row)]
+    named, unnamed = lines_of(rows, make, lambda row: (row.session_id, stores[row.state_id]))
+    by_session: dict[object, NamedSession] = {}
+    for each in named:
+        first = by_session.setdefault((each.place.session, each.name), each)
+        if first is not each:
+            by_session[each.place.session, each.name] = replace(first, copies=(*first.copies, each.place))
+    return tuple(by_session.values())[:SESSIONS], unnamed[:SESSIONS]
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
@@ -312,7 +329,7 @@ def _named_sessions(
 def filter_groups(
     form: SearchForm, stores: Sequence[Store], listings: Sequence[StoreListing], *, redacting: bool
 ) -> Iterator[Group]:
-    """The filters of a search, as links."""
+    """The filters of a search, as links; those whose numbers are requested later have "…" in their place."""
     kinds = lines.kinds_of(listings)
     counts = lines.counts(listings, SessionFilter()).projects(SessionFilter())
     projects = {*sorted(counts, key=lambda each: (-counts[each], each))[:PROJECTS], form.project} - {""}
@@ -328,7 +345,9 @@ def filter_groups(
         ("order", "Order", ORDERS),
     ):
         if len(options) > 2 or getattr(form, name) or name == "order":
-            yield Group(title, tuple(_link(form, name, value, label) for value, label in options.items()))
+            links = (_link(form, name, value, label) for value, label in options.items())
+            count = "" if name in ("project", "order") else "…"
+            yield Group(title, tuple(replace(link, count=count) for link in links))
 
 
 def filter_rows(form: SearchForm, groups: Iterable[Group]) -> tuple[list[Group], list[Group]]:
