@@ -55,6 +55,7 @@ def test_alone_it_is_listed_and_has_no_switch(signed_in: Client, short_demo: Cal
 def test_beside_a_real_store_it_is_hidden_until_it_is_shown(signed_in: Client) -> None:
     page = read(signed_in.get("/"))
     assert stores_of(page) == {"own"} and not page.all("figure", "story")
+    assert not page.one("details", "filters").all("form", action="/demo"), "it is no filter"
     page = flip(signed_in, page)
     assert stores_of(page) == stores_of(read(signed_in.get("/"))) == {"own", "demo"}
     assert stores_of(flip(signed_in, page)) == stores_of(read(signed_in.get("/"))) == {"own"}

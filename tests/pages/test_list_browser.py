@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import PHONE, TOP, WIDE, Visit, require_accessible
-from tests.factories.stores import PRESENT, EmptyStore
+from tests.factories.stores import PRESENT, EmptyStore, connected
 from viewer.catalog import sync_worker
 from viewer.labels.sessions import set_label
 
@@ -109,6 +112,59 @@ def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: EmptyStore
     assert abs(read.evaluate(TOP) - before) < 2
     for ticked in ("Session 05", "Session 18"):
         expect(screen.get_by_label(f"Choose {ticked}")).to_be_checked()
+
+
+def test_a_session_that_fills_its_window_is_lifted_above_the_others(screen: Page, empty_store: EmptyStore) -> None:
+    now = time.time()
+    for at, name in enumerate(("full", "small")):
+        empty_store.session(name, model="gpt-4", title=f"Session {name}")
+        empty_store.say(name, "user", "hello", timestamp=now - 3_600 * (2 - at))
+    sync_worker.sync_all()
+    screen.goto("/")
+    listed = screen.locator("ol.lines > :is(li.session, li.of-list)")
+    expect(listed).to_contain_text(["Session small", "Session full"])
+    screen.get_by_label("Choose Session small").check()
+    empty_store.say("full", "user", "many more words " * 2_200, timestamp=now - 60)
+    sync_worker.sync_all()
+    expect(listed).to_contain_text(["Needs compaction", "Session full", "Other sessions", "Session small"])
+    expect(listed).to_have_count(4)
+    expect(listed.nth(1).get_by_role("link", name="Compact")).to_be_visible()
+    expect(screen.get_by_label("Choose Session small")).to_be_checked()
+    with closing(connected(empty_store.path)) as con, con:
+        con.execute("UPDATE sessions SET ended_at = ? WHERE id = 'full'", [now])
+    sync_worker.sync_all()
+    expect(listed).to_have_count(2)
+    expect(listed).to_contain_text(["Session full", "Session small"])
+
+
+def test_on_a_phone_the_filters_are_folded_and_name_what_is_set(visit: Visit, many: EmptyStore) -> None:
+    many.session("other", source="telegram")
+    many.say("other", "user", "hello", timestamp=PRESENT)
+    sync_worker.sync_all()
+    screen = visit(*PHONE)
+    screen.goto("/")
+    first = screen.locator("li.session").first
+    expect(first).to_be_in_viewport()
+    assert first.evaluate(TOP) <= 300
+    screen.get_by_text("Filters", exact=True).click()
+    screen.get_by_text("More filters").click()
+    screen.get_by_role("link", name="telegram").click()
+    expect(screen.get_by_text("Filters: source telegram")).to_be_visible()
+    expect(screen.get_by_role("link", name="telegram")).to_be_hidden()
+
+
+def test_numbers_of_the_context_end_in_one_line(visit: Visit, many: EmptyStore) -> None:
+    for name, model in (("a", "gpt-4"), ("b", "gpt-4o"), ("c", "claude-opus-4-5")):
+        many.session(name, model=model)
+        many.say(name, "user", "hello " * len(name), timestamp=PRESENT + 99)
+    sync_worker.sync_all()
+    screen = visit(*WIDE)
+    screen.goto("/")
+    ends = screen.locator(".fill > span").evaluate_all(
+        "all => all.slice(0, 3).map(one => { const text = document.createRange(); text.selectNodeContents(one);"
+        " return [text.getBoundingClientRect().right, one.textContent]; })"
+    )
+    assert len({text.split(" of ")[1] for _, text in ends}) > 1 and len({round(right) for right, _ in ends}) == 1
 
 
 def test_a_line_that_came_as_news_is_left_alone_by_the_next(screen: Page, many: EmptyStore) -> None:

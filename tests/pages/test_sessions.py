@@ -90,7 +90,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
     empty_store.session("b", source="telegram", model="m2", title="Beta", ended_at=PRESENT, end_reason="x")
     empty_store.session("c", source="cli", model="m2", title="Gamma", archived=1)
     page = read(signed_in.get("/?store=own"))
-    hrefs = {link.text.split()[0]: link.attributes["href"] for link in page.one("div", "filters").all("a")}
+    hrefs = {link.text.split()[0]: link.attributes["href"] for link in page.one("details", "filters").all("a")}
     for label, names in (
         ("telegram", "b"),
         ("m1", "a"),
@@ -101,7 +101,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
         found = links(read(signed_in.get("/" + hrefs[label])))
         assert {href[-1] for href in found} == set(names), label
     assert links(read(signed_in.get("/?store=own&compacted=no"))) == [f"/stores/own/sessions/{name}" for name in "ba"]
-    chosen = read(signed_in.get("/" + hrefs["telegram"])).one("div", "filters")
+    chosen = read(signed_in.get("/" + hrefs["telegram"])).one("details", "filters")
     current = [link.text.split()[0] for link in chosen.all("a") if "aria-current" in link.attributes]
     assert current[:2] == ["own", "telegram"]
     assert links(read(signed_in.get("/?q=beta"))) == ["/stores/own/sessions/b"]
@@ -132,7 +132,7 @@ def test_a_first_visitor_reads_what_this_is_and_where_to_start(signed_in: Client
     assert FIRST in first.text
     assert first.one("a", "btn").attributes["href"] == demo(FIRST)
     assert not read(signed_in.get("/?q=lisbon")).all("figure", "story")
-    assert words_above(page) <= 60
+    assert words_above(page) <= 61, "one of them only on a phone, where the filters are folded"
     signed_in.get(demo(FIRST))
     page = read(signed_in.get("/"))
     assert page.one("details", "story-line").one("figure") and words_above(page) <= 30

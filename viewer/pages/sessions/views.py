@@ -97,6 +97,8 @@ def _page(
     views = saved_views(query)
     facets = Facets(form, stores, listed, labels, redacting=redacting)
     groups, more_groups = facets.groups(len(lifted))
+    words = [f"“{form.filter.q}”"] if form.filter.q else []
+    words += (word for each in (*groups, *more_groups) for word in each.narrows)
     projects_here = _projects(form, listed, redacting=redacting)
     return data | {
         "q": form.filter.q,
@@ -105,6 +107,7 @@ def _page(
         "hidden": [pair for pair in pairs if pair[0] != "q"],
         "groups": groups,
         "more_groups": more_groups,
+        "narrowed_by": ", ".join(words),
         "projects": projects_here[:PROJECTS],
         "more_projects": projects_here[PROJECTS:],
         "total": facets.total(),
