@@ -23,8 +23,10 @@ from viewer.stores.hermes import database
 if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import Settings
+    from pytest_django.live_server_helper import LiveServer
 
     from tests.clients import ApiClient
+    from tests.doors import TestDoor
     from tests.factories.stores import EmptyStore, HermesStore
     from tests.model_services import ModelService
 
@@ -322,6 +324,24 @@ def api_client(db: None) -> ApiClient:
     from viewer.web import auth
 
     return ApiClient(auth.new_token("everything", auth.SCOPES))
+
+
+@pytest.fixture
+def open_door(live_server: LiveServer, settings: Settings, tmp_path: Path) -> Callable[..., TestDoor]:
+    """A function that installs a door into the agent of a store, as `manage.py install` does."""
+    from tests.doors import TestDoor
+    from viewer.inside import doors
+    from viewer.inside.agents.agent import InstalledAgent, Options
+    from viewer.stores.base import Store
+
+    def opened(store: Store, agent: InstalledAgent, **options: bool) -> TestDoor:
+        settings.SITE_ADDRESS, settings.DATA_DIR = live_server.url, tmp_path / "site"
+        doors.install(agent, store, Options(**options))
+        door = TestDoor(doors.connection_file(store))
+        door.change(note_seconds=60)  # no test depends on the speed of its machine
+        return door
+
+    return opened
 
 
 @pytest.fixture

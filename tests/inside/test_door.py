@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,8 @@ from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START
 from integrations import door as program
 from tests.api.workspace_session import WorkspaceSession, furnish
 from tests.clients import ApiClient
+from tests.doors import OneFile, TestDoor, slow_site
 from tests.factories.stores import HermesStore
-from tests.inside.doors import OneFile, TestDoor
 from viewer.enforcement.models import Event
 from viewer.inside.models import Door
 from viewer.models import ApiToken
@@ -99,26 +97,6 @@ def test_our_engine_carries_the_rules_of_the_session(session: WorkspaceSession, 
     assert "port 9090" in summary and RULES_OPEN in summary and "Never push to main." in summary
     door.change(site="http://127.0.0.1:9")
     assert "port 9090" in json.loads(door.text("compact", **given))["summary"]
-
-
-@contextmanager
-def slow_site() -> Iterator[str]:
-    """A server that takes connections and never ends an answer."""
-    ended = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(0.1)
-
-        def drip() -> None:
-            with ExitStack() as connections:
-                while not ended.is_set():
-                    with suppress(TimeoutError):
-                        connections.enter_context(listener.accept()[0]).send(b"HTTP/1.1 200 OK\r\n")
-
-        thread = threading.Thread(target=drip)
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        ended.set()
-        thread.join()
 
 
 def test_an_agent_waits_for_no_site(session: WorkspaceSession, door: TestDoor) -> None:

@@ -1,11 +1,14 @@
-"""What an agent does with its door, and an agent that is written nothing but one file."""
+"""What an agent does with its door, an agent that is written nothing but one file, and a site that never answers."""
 
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,3 +51,23 @@ class OneFile(InstalledAgent):
 
     def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
         yield NewFile(str(home / "door.txt"), "\n".join(way.door))
+
+
+@contextmanager
+def slow_site() -> Iterator[str]:
+    """A server that takes connections and never ends an answer."""
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.1)
+
+        def drip() -> None:
+            with ExitStack() as connections:
+                while not ended.is_set():
+                    with suppress(TimeoutError):
+                        connections.enter_context(listener.accept()[0]).send(b"HTTP/1.1 200 OK\r\n")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        ended.set()
+        thread.join()
