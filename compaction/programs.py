@@ -51,7 +51,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         messages = checked(given.get("messages") or ())
-        before = "\n\n".join([str(given.get("previous") or ""), *_summaries(messages)])
+        before = "\n\n".join([_body(str(given.get("previous") or "")), *_summaries(messages)])
         options = {name: given[name] for name in OPTIONS if given.get(name) is not None}
         options.setdefault("rules", rules_in(before))
         pinned = tuple(given["pinned"] if given.get("pinned") is not None else filter(None, [pins_in(before)]))
@@ -72,6 +72,12 @@ def _summaries(messages: Sequence[Message]) -> list[str]:
     """The bodies of earlier summaries."""
     parts = (part for each in messages if is_handoff(each) for part in split(each.get("content"), flag_of(each)))
     return [part.text for part in parts if part.kind == "summary"]
+
+
+def _body(previous: str) -> str:
+    """A summary as a program stored it, without what this engine or a handoff put around its body."""
+    bodies = [part.text for part in split(previous) if part.kind == "summary"] or [previous]
+    return "\n\n".join(bodies).strip().removeprefix(BY_ENGINE).strip()
 
 
 def _summary(messages: Sequence[Message], policy: Policy, before: str, today: date | None, count: Counter) -> str:

@@ -76,7 +76,7 @@ def _compact(connection: dict[str, Any], given: dict[str, Any]) -> int:
     sys.path.insert(0, connection["code"])
     from compaction import programs
 
-    answer = programs.answer({**given, **extras})
+    answer = programs.answer({"today": time.strftime("%Y-%m-%d"), **given, **extras})
     json.dump(answer, sys.stdout)
     print(flush=True)
     return 1 if "error" in answer else 0
