@@ -13,15 +13,15 @@ from .agent import InstalledAgent, Options, Way, copied
 
 class Pi(InstalledAgent):
     name, label, scheme = "pi", "pi", "pi"
-    notes = "The note after a compaction is sent with the next prompt."
-    recall = "pi's own tools have search_history and read_history."
+    notes = "The note after a compaction is sent with the next prompt, and stays in pi's history."
+    recall = "Every session has an MCP server with search_history and read_history. pi before 0.99 has no MCP."
     engine = "Palimpsest's engine writes the summaries of pi's own compactions, without a model."
 
     def home_of(self, place: Path) -> Path:
         return place
 
     def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
-        door = {"door": list(way.door), "options": asdict(options)}
+        door = {"door": list(way.door), "mcp": list(way.mcp), "options": asdict(options)}
         yield from copied("pi", home / "extensions" / "palimpsest", {"door.json": door})
 
 
