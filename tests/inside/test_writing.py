@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from viewer.inside import writing
-from viewer.inside.writing import Change, JsonItem, NewFile, NotInstallable, TextBlock
+from viewer.inside.writing import Change, JsonItem, NewFile, NotInstallable, TextBlock, YamlItem
 
 SETTINGS = '{\n    "model": "opus",\n    "hooks": {"Stop": [1]},\n    "name": "Zoë"\n}\n'
 
@@ -120,3 +121,112 @@ def test_a_block_is_replaced_by_a_newer_one(tmp_path: Path) -> None:
     assert "[one]" not in path.read_text() and "[two]" in path.read_text()
     writing.take_back(first)
     assert path.read_text() == "a = 1\n"
+
+
+PLUGIN = ("plugins", "enabled"), "palimpsest", True, None
+ENGINE = ("context", "engine"), "palimpsest", False, "compressor"
+SERVER = ("mcp_servers", "palimpsest"), {"command": "a b", "args": ["c: d", "#e"]}, False, None
+
+
+@pytest.mark.parametrize(
+    ("text", "added", "item"),
+    [
+        ("", "plugins:\n  enabled:\n  - palimpsest\n", PLUGIN),
+        ("# mine\n", "plugins:\n  enabled:\n  - palimpsest\n", PLUGIN),
+        ("a: 1", "\nplugins:\n  enabled:\n  - palimpsest\n", PLUGIN),
+        ("a: 1\r\n", "plugins:\r\n  enabled:\r\n  - palimpsest\r\n", PLUGIN),
+        ("plugins: # of mine\n\na: 'x' # y\n", "  enabled:\n  - palimpsest\n", PLUGIN),
+        ("plugins:\n    # not this\n    disabled: [x]\n\n# b\nb: 1\n", "    enabled:\n    - palimpsest\n", PLUGIN),
+        ("plugins:\n  enabled:\n    - x # one\n\n# b\nb: 1\n", "    - palimpsest\n", PLUGIN),
+        ("plugins:\n  enabled:\n  - x\n  disabled:\n  - y\n", "  - palimpsest\n", PLUGIN),
+        ("plugins:\n  enabled:\nb: 1\n", "    - palimpsest\n", PLUGIN),
+        ("plugins: {enabled: [x, 'y']} # z\n", ', "palimpsest"', PLUGIN),
+        ("plugins: {enabled: [x,\n  y,\n]}\n", ' "palimpsest"', PLUGIN),
+        ("plugins: {enabled: []}\n", '"palimpsest"', PLUGIN),
+        ("plugins: {}\n", '"enabled": ["palimpsest"]', PLUGIN),
+        ('{"model": {"a": 1}}', '"plugins": {"enabled": ["palimpsest"]}, ', PLUGIN),
+        ("context: # c\n  x: 1\n", "  engine: palimpsest\n", ENGINE),
+        ("mcp_servers:\n  # d\n  other:\n    command: x\n", "  palimpsest:\n    command: a b\n", SERVER),
+    ],
+)
+def test_yaml_keeps_every_other_byte(text: str, added: str, item: tuple[Any, ...], tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(text.encode())
+    change = YamlItem(str(path), *item)
+    written = _write(tmp_path, change)
+    now = path.read_bytes().decode()
+    assert added in now
+    at: Any = yaml.safe_load(now)
+    for key in change.keys:
+        at = at[key]
+    assert (change.value in at) if change.in_list else at == change.value
+    rest = iter(now)
+    assert all(letter in rest for letter in text), "nothing of it is gone"
+    assert writing.planned([change])[0].after == now, "what is there already is not added again"
+    taken = change.taken(now)
+    assert taken is not None and (yaml.safe_load(taken) or {}) == _filled(yaml.safe_load(text) or {})
+    path.write_bytes((now.rstrip() if now.startswith("{") else now + "more: 1\n").encode())
+    writing.take_back(written)
+    assert "palimpsest" not in path.read_text()
+
+
+def _filled(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without keys that have nothing below them: they go with what is put there."""
+    below = {key: _filled(value) if isinstance(value, dict) else value for key, value in settings.items()}
+    return {key: value for key, value in below.items() if value not in ({}, [], None)}
+
+
+def test_a_yaml_value_that_is_the_default_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    text = "context:\n  engine: 'compressor'  # theirs\n  more: 1\n"
+    path.write_text(text)
+    written = _write(tmp_path, YamlItem(str(path), *ENGINE))
+    assert path.read_text() == text.replace("'compressor'", '"palimpsest"')
+    writing.take_back(written)
+    assert path.read_text() == text
+    written = _write(tmp_path, YamlItem(str(path), *ENGINE))
+    path.write_text(path.read_text() + "b: 2\n")
+    writing.take_back(written)
+    assert path.read_text() == "context:\n  more: 1\nb: 2\n"
+
+
+def test_several_yaml_items_go_again_without_a_trace(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    text = "# Zoë\nplugins: {enabled: [x]}\n\nmodel:\n  default: m\n"
+    path.write_text(text)
+    written = _write(tmp_path, *(YamlItem(str(path), *item) for item in (PLUGIN, ENGINE, SERVER)))
+    assert yaml.safe_load(path.read_text())["mcp_servers"]["palimpsest"]["args"] == ["c: d", "#e"]
+    path.write_text(path.read_text() + "b: 2\n")
+    assert len(writing.take_back(written)) == 1
+    assert path.read_text() == text + "b: 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "item"),
+    [
+        ("context:\n  engine: lcm\n", ENGINE),
+        ("plugins: {enabled: x}\n", PLUGIN),
+        ("plugins: [x]\n", PLUGIN),
+        ("plugins: null\n", PLUGIN),
+        ("a: &x {enabled: [b]}\nplugins: *x\n", PLUGIN),
+        ("a: 1\n...\n", PLUGIN),
+        ("a: 1\n---\nb: 1\n", PLUGIN),
+        ("- a\n", PLUGIN),
+        ("a: [\n", PLUGIN),
+        ("a: !!python/object:os.system {}\n", PLUGIN),
+        ("plugins:\n  enabled: [x, # y\n  ]\n", PLUGIN),
+    ],
+)
+def test_yaml_that_cannot_be_changed_safely_is_not(text: str, item: tuple[Any, ...], tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(NotInstallable):
+        writing.planned([YamlItem(str(path), *item)])
+    assert path.read_text() == text
+
+
+def test_what_is_to_be_pasted_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("a: &x {enabled: [b]}\nplugins: *x\n")
+    with pytest.raises(NotInstallable, match="plugins:\n  enabled:\n  - palimpsest"):
+        writing.planned([YamlItem(str(path), *PLUGIN)])

@@ -13,11 +13,15 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from viewer.stores.errors import StoreError
+
+from . import yaml_text
 
 START, END = "palimpsest: begin", "palimpsest: end"
 BIGGEST = 5_000_000  # bytes of a file of settings that is changed
@@ -58,44 +62,52 @@ class JsonItem:
 
     def put(self, before: str | None) -> str:
         settings = _object(self.path, before)
-        *above, last = self.keys
-        at = settings
-        for key in above:
-            at = at.setdefault(key, {})
-            if not isinstance(at, dict):
-                raise NotInstallable(f"{self.path} has no object at {'.'.join(self.keys)}, as its agent wants it.")
-        if self.in_list:
-            listed = at.setdefault(last, [])
-            if not isinstance(listed, list):
-                raise NotInstallable(f"{self.path} has no list at {'.'.join(self.keys)}, as its agent wants it.")
-            if self.value not in listed:
-                listed.append(self.value)
-        elif at.get(last, self.value) != self.value:
-            raise NotInstallable(
-                f"{self.path} has {'.'.join(self.keys)} already, with another value: remove it there first."
-            )
-        else:
-            at[last] = self.value
+        _put(self, settings)
         return _written(settings, before)
 
     def taken(self, now: str) -> str | None:
         settings = _object(self.path, now)
-        parents: list[tuple[dict[str, Any], str]] = []
-        at: Any = settings
-        for key in self.keys:
-            if not isinstance(at, dict) or key not in at:
-                return now
-            parents.append((at, key))
-            at = at[key]
-        holder, last = parents[-1]
-        if self.in_list:
-            holder[last] = [each for each in at if each != self.value] if isinstance(at, list) else at
-        elif at == self.value:
-            del holder[last]
-        for holder, key in reversed(parents):  # what is empty now was made for it
-            if key in holder and holder[key] in ({}, []):
-                del holder[key]
-        return _written(settings, now)
+        return _written(settings, now) if _taken(self, settings) else now
+
+
+@dataclass(frozen=True, slots=True)
+class YamlItem:
+    """A value in a YAML file of settings, below these keys; with `in_list` an item of the list there.
+
+    It is put in as text: every other byte stays. `instead_of` is what the agent takes if there is no value: it may be
+    replaced.
+    """
+
+    path: str
+    keys: tuple[str, ...]
+    value: Any
+    in_list: bool = False
+    instead_of: Any = None
+
+    def put(self, before: str | None) -> str:
+        text, wanted = before or "", _yaml(self.path, before or "")
+        there = _at(wanted, self.keys)
+        if there == self.value or (self.in_list and isinstance(there, list) and self.value in there):
+            return text
+        replaced = not self.in_list and there is not None and there == self.instead_of
+        if replaced:
+            _taken(replace(self, value=there), wanted)
+        _put(self, wanted)
+        value = [self.value] if self.in_list else self.value
+        change = yaml_text.replaced if replaced else yaml_text.inserted
+        by_hand = json.dumps(value) if replaced else yaml_text.inserted("", self.keys, value).rstrip()
+        return _checked(
+            self.path, lambda: change(text, self.keys, value), wanted,
+            f"write this into it by hand, then install again: {'.'.join(self.keys)}\n{by_hand}",
+        )  # fmt: skip
+
+    def taken(self, now: str) -> str | None:
+        wanted = _yaml(self.path, now)
+        if not _taken(self, wanted):
+            return now
+        by_hand = f"take {json.dumps(self.value)} out of {'.'.join(self.keys)} by hand."
+        item = self.value if self.in_list else None
+        return _checked(self.path, lambda: yaml_text.removed(now, self.keys, item), wanted, by_hand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +133,8 @@ class TextBlock:
         return f"{before}\n{behind}" if before else behind.lstrip("\n")
 
 
-Change = NewFile | JsonItem | TextBlock
-KINDS: dict[str, Callable[..., Change]] = {each.__name__: each for each in (NewFile, JsonItem, TextBlock)}
+Change = NewFile | JsonItem | YamlItem | TextBlock
+KINDS: dict[str, Callable[..., Change]] = {each.__name__: each for each in (NewFile, JsonItem, YamlItem, TextBlock)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +245,90 @@ def _text(path: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as problem:
         raise NotInstallable(f"{path} cannot be read: {problem}.") from None
+
+
+def _at(settings: Any, keys: Sequence[str]) -> Any:
+    """What is below these keys, None for nothing."""
+    for key in keys:
+        settings = settings.get(key) if isinstance(settings, dict) else None
+    return settings
+
+
+def _put(item: JsonItem | YamlItem, settings: dict[str, Any]) -> None:
+    """Add the item to the settings. Raises NotInstallable if something else is there."""
+    *above, last = item.keys
+    at = settings
+    for key in above:
+        if at.get(key) is None:
+            at[key] = {}
+        at = at[key]
+        if not isinstance(at, dict):
+            raise NotInstallable(f"{item.path} has no object at {'.'.join(item.keys)}, as its agent wants it.")
+    there = at.get(last)
+    if item.in_list:
+        if not isinstance(there, list | None):
+            raise NotInstallable(f"{item.path} has no list at {'.'.join(item.keys)}, as its agent wants it.")
+        if item.value not in (there or []):
+            at[last] = [*(there or []), item.value]
+    elif there not in (None, item.value):
+        raise NotInstallable(
+            f"{item.path} has {'.'.join(item.keys)} already, with another value: remove it there first."
+        )
+    else:
+        at[last] = item.value
+
+
+def _taken(item: JsonItem | YamlItem, settings: dict[str, Any]) -> bool:
+    """Take the item out of the settings, with what is empty then; False if it is not there."""
+    parents: list[tuple[dict[str, Any], str]] = []
+    at: Any = settings
+    for key in item.keys:
+        if not isinstance(at, dict) or key not in at:
+            return False
+        parents.append((at, key))
+        at = at[key]
+    holder, last = parents[-1]
+    if item.in_list and isinstance(at, list) and item.value in at:
+        holder[last] = [each for each in at if each != item.value]
+    elif not item.in_list and at == item.value:
+        del holder[last]
+    else:
+        return False
+    for holder, key in reversed(parents):  # what is empty now was made for it
+        if key in holder and holder[key] in ({}, []):
+            del holder[key]
+    return True
+
+
+def _yaml(path: str, text: str) -> dict[str, Any]:
+    """The object in a YAML file. Raises NotInstallable."""
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        raise NotInstallable(f"{path} is not plain YAML ({problem}): write what is shown into it by hand.") from None
+    if not isinstance(value, dict | None):
+        raise NotInstallable(f"{path} is no YAML object.")
+    settings: dict[str, Any] = _unshared(value or {})
+    return settings
+
+
+def _unshared(value: Any) -> Any:
+    """A copy in which what was written once and is named several times is there several times."""
+    if isinstance(value, dict):
+        return {key: _unshared(each) for key, each in value.items()}
+    return list(map(_unshared, value)) if isinstance(value, list) else value
+
+
+def _checked(path: str, change: Callable[[], str], wanted: dict[str, Any], by_hand: str) -> str:
+    """The changed text, if it says what is wanted and nothing else. Raises NotInstallable."""
+    try:
+        text = change()
+        found = (yaml.safe_load(text) or {}) == wanted
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
+        found = False
+    if not found:
+        raise NotInstallable(f"{path} is written in a way that is not changed here: {by_hand}")
+    return text
 
 
 def _object(path: str, text: str | None) -> dict[str, Any]:
