@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any
 
 from . import offline
-from .applying import apply
 from .errors import CompactionError
 from .handoff import (
     BY_ENGINE,
@@ -30,9 +29,10 @@ from .handoff import (
 from .llm.digest import SummaryRequest, summarize
 from .messages import Message
 from .offline.offers import Offers
-from .planning import checked, plan
+from .planning import Plan, checked
 from .policy import Policy
 from .redaction import redact
+from .strategy import STRATEGIES, Strategy, first_plan
 from .tokens import Counter, counter_for, message_tokens
 
 OPTIONS = ("focus", "keep_last", "handoff", "rules", "recall")
@@ -45,9 +45,9 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Given are `messages` (OpenAI's chat shape, oldest first), and if wanted `window` (tokens), `model` (whose tokens are
     counted), `focus`, `keep_last`, `handoff` ("plain", "hermes"), `rules` and `pinned` (a text and a list of texts that
-    follow the summary; without them those of the summary before), `recall` (whether the agent has our tools),
-    `today` (YYYY-MM-DD); with `alone` also `previous`
-    (the summary before, to be carried on). Other keys are ignored.
+    follow the summary; without them those of the summary before), `recall` (whether the agent has our tools), `today`
+    (YYYY-MM-DD), `strategy` ("summary"; with "automatic" old tool output is shortened instead where that alone saves
+    half); with `alone` also `previous` (the summary before, to be carried on). Other keys are ignored.
     """
     try:
         messages = checked(given.get("messages") or ())
@@ -60,12 +60,21 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
         count = counter_for(str(given.get("model") or ""))
         if given.get("alone"):
             return {"summary": _summary(messages, policy, before, today, count)}
-        planned = plan(messages, policy, count)
-        return {"messages": apply(planned, summarize(planned, offline.summarize, today=today)).messages}
+        automatic = given.get("strategy", "summary") == "automatic"
+        chosen, planned = _planned(messages, policy, count, automatic=automatic)
+        summary = summarize(planned, offline.summarize, today=today) if chosen.asks_model else ""
+        return {"messages": chosen.apply(planned, summary).messages}
     except CompactionError as refusal:
         return {"error": {"code": refusal.code, "message": refusal.reason}}
     except (TypeError, ValueError) as problem:
         return {"error": {"code": "wrong_value", "message": str(problem)}}
+
+
+def _planned(messages: Sequence[Message], policy: Policy, count: Counter, *, automatic: bool) -> tuple[Strategy, Plan]:
+    """The strategy and its plan: what a site offers first, or a summary."""
+    if automatic:
+        return first_plan(messages, policy, lambda strategy: strategy.plan(messages, policy, count))
+    return STRATEGIES["summary"], STRATEGIES["summary"].plan(messages, policy, count)
 
 
 def _summaries(messages: Sequence[Message]) -> list[str]:

@@ -56,6 +56,8 @@ def test_new_files_and_directories_go_again(tmp_path: Path) -> None:
     home.mkdir()
     written = _write(tmp_path, NewFile(str(home / "a" / "b" / "c.js"), "x"), NewFile(str(home / "a" / "d"), "y"))
     assert (home / "a" / "b" / "c.js").read_text() == "x"
+    (home / "a" / "b" / "__pycache__").mkdir()
+    (home / "a" / "b" / "__pycache__" / "c.pyc").write_text("compiled")
     assert writing.take_back(written) == [] and list(home.iterdir()) == []
 
 

@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -216,6 +217,7 @@ def take_back(written: Sequence[dict[str, Any]]) -> list[str]:
         if now is not None and _digest(now) != each["digest"]:
             remarks.append(f"{path} had been changed since; only what is ours was taken out.")
         for directory in each["directories"]:
+            shutil.rmtree(Path(directory, "__pycache__"), ignore_errors=True)  # of our files, by an agent in Python
             with suppress(OSError):  # somebody else's file is in it
                 os.rmdir(directory)
     return remarks

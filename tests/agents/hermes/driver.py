@@ -114,10 +114,16 @@ class Driver:
         self.history = result["messages"]
         return str(result.get("final_response"))
 
-    def compact(self) -> list[dict[str, Any]]:
+    def compact(self, focus: str = "") -> list[dict[str, Any]]:
         """`/compress`: Hermes' own compaction of the transcript the agent holds; the transcript after it."""
-        self.history, _ = self.agent._compress_context(self.history, "", force=True)
+        self.history, _ = self.agent._compress_context(self.history, "", force=True, focus_topic=focus or None)
         return self.history
+
+    def engine(self) -> dict[str, Any]:
+        """The context engine of the agent: its name, and when it compacts."""
+        engine = self.agent.context_compressor
+        names = ("name", "threshold_tokens", "threshold_percent", "protect_last_n", "summary_target_ratio")
+        return {name: getattr(engine, name) for name in names}
 
     # A told story: the agent without its loop. What it says goes through its own memory and persistence.
 

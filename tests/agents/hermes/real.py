@@ -54,11 +54,12 @@ def _run(*command: str) -> None:
 
 
 class Hermes:
-    """One running Hermes with a home of its own; `log` is where it writes what it would print."""
+    """One running Hermes with a home of its own, which may be there; `log` is where it writes what it would print."""
 
     def __init__(self, python: Path, home: Path, model_url: str) -> None:
-        home.mkdir(parents=True)
-        (home / "config.yaml").write_text(_config(model_url))
+        home.mkdir(parents=True, exist_ok=True)
+        if not (home / "config.yaml").exists():
+            (home / "config.yaml").write_text(configured(model_url))
         self.log = home / "driver.log"
         with self.log.open("w") as log:
             self._process = subprocess.Popen(
@@ -187,9 +188,9 @@ class Hermes:
         reply: str = self.ask("turn", text=text)
         return reply
 
-    def compact(self) -> list[dict[str, Any]]:
+    def compact(self, focus: str = "") -> list[dict[str, Any]]:
         """Hermes' own compaction of the resumed session; the transcript after it."""
-        history: list[dict[str, Any]] = self.ask("compact")
+        history: list[dict[str, Any]] = self.ask("compact", focus=focus)
         return history
 
 
@@ -204,7 +205,8 @@ def _surroundings(home: Path, model_url: str) -> dict[str, str]:
     return kept | proxies | {"HERMES_HOME": str(home), "HERMES_DRIVER_MODEL": model}
 
 
-def _config(model_url: str) -> str:
+def configured(model_url: str) -> str:
+    """A config.yaml for a model at this address."""
     # JSON is YAML.
     endpoint = {"provider": "custom", "base_url": model_url, "api_key": "none", "context_length": CONTEXT_WINDOW}
     return json.dumps({

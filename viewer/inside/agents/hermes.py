@@ -1,0 +1,35 @@
+"""Hermes: a plugin in its home, and what its config.yaml has to say for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from viewer.inside.writing import Change, YamlItem
+
+from .agent import InstalledAgent, Options, Way, copied
+
+NAME = "palimpsest"  # of the plugin and of its context engine
+OWN_ENGINE = "compressor"  # what Hermes takes if config.yaml names none
+
+
+class Hermes(InstalledAgent):
+    name, label, scheme = "hermes", "Hermes", "sqlite"
+    notes = "The note after a compaction is added to your next message."
+    recall = "Hermes has the tools search_history and read_history."
+    engine = "Palimpsest's engine makes the compactions of Hermes itself, without a model, at Hermes' own threshold."
+
+    def home_of(self, place: Path) -> Path:
+        return place.parent
+
+    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+        door = {"door": list(way.door), "options": asdict(options)}
+        yield from copied("hermes", home / "plugins" / NAME, {"door.json": door})
+        config = str(home / "config.yaml")
+        yield YamlItem(config, ("plugins", "enabled"), NAME, in_list=True)
+        if options.engine:
+            yield YamlItem(config, ("context", "engine"), NAME, instead_of=OWN_ENGINE)
+
+
+AGENT = Hermes()
