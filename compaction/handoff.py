@@ -152,7 +152,7 @@ PLAIN_FRAMING = (
     ' ("stop", "undo", "never mind") is cancelled.'
 )
 FRAMING = f"{PLAIN_FRAMING} Persistent memory and skills stay fully authoritative."  # of Hermes
-# First line of a summary that a program stores in its own record, by which it is known as one of this engine's.
+# First line of a summary that another program had this engine make, by which `is_by_engine` knows it.
 BY_ENGINE = "Summary by Palimpsest, in the words of the conversation."
 NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
@@ -229,6 +229,11 @@ def is_handoff(message: Any) -> bool:
         text = content.lstrip()
         return text.startswith(HEADERS) or _framed(text) is not None or _CONTINUED.match(text) is not None
     return any(part.kind == "summary" for part in split(content, flagged))
+
+
+def is_by_engine(directive: str, body: str) -> bool:
+    """Whether another program had this engine make the handoff with this framing and body (`compaction.programs`)."""
+    return BY_ENGINE in directive.splitlines() or body.startswith(PRUNE_SENTENCE)
 
 
 def flag_of(message: dict[str, Any]) -> bool:
@@ -506,6 +511,9 @@ def _earlier(blocks: list[Any], as_text: bool) -> list[Part]:
 
 def _summary(blocks: list[Any], as_text: bool) -> Part:
     directive, body = _directive(_joined(blocks).strip())
+    first, _, rest = body.partition("\n")
+    if first.strip() == BY_ENGINE:
+        directive, body = f"{directive}\n{BY_ENGINE}".lstrip(), rest.strip()
     return Part("summary", body, directive, _shape(blocks, as_text))
 
 

@@ -62,7 +62,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
             return {"summary": _summary(messages, policy, before, today, count)}
         automatic = given.get("strategy", "summary") == "automatic"
         chosen, planned = _planned(messages, policy, count, automatic=automatic)
-        summary = summarize(planned, offline.summarize, today=today) if chosen.asks_model else ""
+        summary = f"{BY_ENGINE}\n\n{summarize(planned, offline.summarize, today=today)}" if chosen.asks_model else ""
         return {"messages": chosen.apply(planned, summary).messages}
     except CompactionError as refusal:
         return {"error": {"code": refusal.code, "message": refusal.reason}}

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from agent import context_compressor
-from agent.context_compressor import ContextCompressor
-from hermes_cli.config import load_config
+from agent import context_compressor  # type: ignore[import-not-found]  # of Hermes, as all below
+from agent.context_compressor import ContextCompressor  # type: ignore[import-not-found]
+from hermes_cli.config import load_config  # type: ignore[import-not-found]
 
 logger = logging.getLogger(__name__)
 SECONDS = 120.0

@@ -74,7 +74,7 @@ h2 b { margin-left: .6rem; }
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A boundary to export, as of one moment. `file` is the identity of the store's file then."""
+    """A boundary to export, as of one moment. `by` is who compacted, `file` the identity of the store's file then."""
 
     store: Store
     session: Session
@@ -82,6 +82,7 @@ class Comparison:
     boundary: Boundary
     rows: Sequence[ComparedRow]
     tokens: tuple[Weight, Weight]
+    by: str
     file: tuple[int, int]
 
 
@@ -109,7 +110,8 @@ def comparison(store: str, session_id: str, handoff_id: int) -> Comparison:
             index = index_cache.count_few(reader, session, index.live_ids)
         tokens = compaction_list.weights(index, [boundary])[handoff_id]
         rows = compare(reader, session.id, index, boundary)
-        return Comparison(reader.store, session, index, boundary, rows, tokens, identity(reader.store))
+        by = compaction_list.by_in(reader, session.id, boundary)
+        return Comparison(reader.store, session, index, boundary, rows, tokens, by, identity(reader.store))
 
 
 def as_page(compared: Comparison, *, redact: bool = True) -> Export:
@@ -306,7 +308,7 @@ def _facts(compared: Comparison) -> list[tuple[str, str]]:
         ("Store", compared.store.name),
         ("Session", session.id),
         ("Model", session.model),
-        ("Compacted", f"{clock(boundary.time or 0.0)} {compaction_list.by(compared.store, boundary.run)}".strip()),
+        ("Compacted", f"{clock(boundary.time or 0.0)} {compared.by}".strip()),
         ("Messages", words.numbers_of(boundary)),
         ("Tokens", " → ".join(f"{'about ' if each.about else ''}{each.tokens:,}" for each in compared.tokens)),
     ]

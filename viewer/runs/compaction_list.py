@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from threading import Lock
 from weakref import ref
 
 from cachetools import LRUCache
 
+from compaction.handoff import is_by_engine
 from viewer.history import index_cache, undo
 from viewer.history.index_cache import AllRuns
 from viewer.stores.base import Session, Store
-from viewer.stores.message import Handoff, ReportedCompaction
+from viewer.stores.message import Handoff, Parted, ReportedCompaction, parted
 from viewer.stores.registry import Reader, agent_of
 from viewer.stores.transcript import Boundary, TranscriptIndex, Weight
 
 from .models import Run
 
 
-def who(store: Store, run: int | None) -> str:
-    """Who compacted: the person who started this run here, or the agent that owns the store."""
-    return "you, here" if run else agent_of(store).name
+def by(store: Store, run: int | None, directive: str, summary: str) -> str:
+    """Who compacted, behind other words: the person who started this run here; or, by framing and body of the handoff,
+    the agent that owns the store or our engine in it.
+    """
+    if run:
+        return "by you, here"
+    agent = agent_of(store).name
+    return f"by Palimpsest, inside {agent}" if is_by_engine(directive, summary) else f"by {agent}"
 
 
-def by(store: Store, run: int | None) -> str:
-    """The same behind other words: "by Hermes"."""
-    return f"by {who(store, run)}"
+def by_in(reader: Reader, session_id: str, boundary: Boundary) -> str:
+    """The same, with its handoff read from the store."""
+    row = None if boundary.run else reader.messages(session_id, [boundary.handoff_id]).get(boundary.handoff_id)
+    handoff = parted(row) if row else None
+    return by(reader.store, boundary.run, handoff.directive if handoff else "", handoff.summary if handoff else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,11 @@ class Numbers:
     shortened_ids: tuple[int, ...]
     run: int | None
     unsure: bool
+
+    @property
+    def who(self) -> str:
+        """Who compacted."""
+        return self.by.removeprefix("by ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +109,22 @@ def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> li
     if cached_index is None or cached_index() is not transcript_index:
         ids = {row_id for each in transcript_index.compactions for row_id in (*each.before_ids, *each.block_ids)}
         transcript_index = index_cache.count_few(reader, session, sorted(ids))
-        result = numbers_of(reader.store, transcript_index)
+        agents = [each.handoff_id for each in transcript_index.compactions if each.run is None]
+        handoffs = {row_id: parted(row) for row_id, row in reader.messages(session.id, agents).items()}
+        result = _numbers_of(reader.store, transcript_index, handoffs)
         with _lock:
             _numbers[key] = ref(transcript_index), result
     return result
 
 
-def numbers_of(store: Store, history: TranscriptIndex) -> list[Numbers]:
-    """Every compaction in effect, oldest first. Reads our own runs, not the store."""
+def _numbers_of(store: Store, history: TranscriptIndex, handoffs: Mapping[int, Parted | Handoff]) -> list[Numbers]:
+    """Every compaction in effect, oldest first; `handoffs` are those of the agent."""
     tokens = weights(history, history.compactions) if history.compactions else {}
     return [
         Numbers(
             handoff_id=boundary.handoff_id,
             at=boundary.time,
-            by=by(store, boundary.run),
+            by=by(store, boundary.run, handoff.directive if handoff else "", handoff.summary if handoff else ""),
             messages_before=boundary.messages_before,
             messages_after=boundary.messages_after,
             tokens_before=tokens[boundary.handoff_id][0].tokens,
@@ -122,6 +137,7 @@ def numbers_of(store: Store, history: TranscriptIndex) -> list[Numbers]:
             unsure=boundary.unsure,
         )
         for boundary in history.compactions
+        for handoff in [handoffs.get(boundary.handoff_id)]
     ]
 
 
@@ -148,6 +164,6 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
             undoable=undoable and each.handoff_id == newest,
             reported=item.reported if item and each.run is None else None,
         )
-        for each in numbers_of(reader.store, history)
+        for each in _numbers_of(reader.store, history, handoffs)
         for item in [handoffs.get(each.handoff_id)]
     ]

@@ -16,6 +16,7 @@ class Model(ThreadingHTTPServer):
     """Answers every chat completion with `reply`; `requests` are the bodies it was sent, oldest first.
 
     While there are `calls`, it answers who offers tools with the first of these lists: (name, arguments) of each.
+    `prompt_tokens` is how long it says that each request was.
     """
 
     daemon_threads = True
@@ -23,6 +24,7 @@ class Model(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Completions)
         self.reply = "Noted."
+        self.prompt_tokens = 100
         self.calls: list[list[tuple[str, dict[str, Any]]]] = []
         self.requests: list[dict[str, Any]] = []
         self._asked = threading.Condition()
@@ -75,10 +77,12 @@ class _Completions(BaseHTTPRequestHandler):
             return
         message = self.server.take(body)
         if body.get("stream"):
-            self._send("text/event-stream", b"".join(_events(body["model"], message)))
+            events = _events(body["model"], message, self.server.prompt_tokens)
+            self._send("text/event-stream", b"".join(events))
         else:
             choice = {"index": 0, "message": message, "finish_reason": _finish(message)}
-            self._send("application/json", json.dumps(_completion("chat.completion", body["model"], [choice])).encode())
+            completion = _completion("chat.completion", body["model"], [choice], self.server.prompt_tokens)
+            self._send("application/json", json.dumps(completion).encode())
 
     def log_message(self, format: str, *args: object) -> None:
         """Stay silent: pytest shows what failed, not every request."""
@@ -91,8 +95,8 @@ class _Completions(BaseHTTPRequestHandler):
         self.wfile.write(payload)
 
 
-def _completion(kind: str, model: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
-    usage = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
+def _completion(kind: str, model: str, choices: list[dict[str, Any]], prompt_tokens: int) -> dict[str, Any]:
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": 5, "total_tokens": prompt_tokens + 5}
     return {"id": "completion", "object": kind, "created": 1, "model": model, "choices": choices, "usage": usage}
 
 
@@ -105,9 +109,13 @@ def _finish(message: dict[str, Any]) -> str:
     return "tool_calls" if "tool_calls" in message else "stop"
 
 
-def _events(model: str, message: dict[str, Any]) -> Iterator[bytes]:
+def _events(model: str, message: dict[str, Any], prompt_tokens: int) -> Iterator[bytes]:
     said = {"index": 0, "delta": message, "finish_reason": None}
     done: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": _finish(message)}
     for choice in (said, done):
-        yield b"data: " + json.dumps(_completion("chat.completion.chunk", model, [choice])).encode() + b"\n\n"
+        yield (
+            b"data: "
+            + json.dumps(_completion("chat.completion.chunk", model, [choice], prompt_tokens)).encode()
+            + b"\n\n"
+        )
     yield b"data: [DONE]\n\n"

@@ -128,7 +128,7 @@ def _page(request: HttpRequest, opened: OpenSession, boundary: Boundary, rows: S
         "session": opened.session,
         "place": opened.urls,
         "boundary": boundary,
-        "by": compaction_list.by(opened.reader.store, boundary.run),
+        "by": compaction_list.by_in(opened.reader, opened.session.id, boundary),
         "tokens_before": before,
         "tokens_after": after,
         "notes": [*files.unknown(boundary), files.ABOUT],
