@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from tests.agents.claude_code.project_files import NAMES, laid_out
 from viewer.stores.base import Session, Store
 from viewer.workspaces.models import StoreRules
 from viewer.workspaces.rules import Rules, existing, reason_in, rules_of, rules_with, zone_of
@@ -176,6 +177,18 @@ def test_whatever_stands_in_the_file_and_in_the_session_nothing_fails(octets: by
         assert bool(found.text) == bool(found.sections) == (not found.reason)
         assert existing(made, found.named, DAY) == []
         assert not rules_with(store, cwd, StoreRules()).text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rules_are_carried_where_claude_code_does_not_read_them(name: str, db: None, home: Path) -> None:
+    work, config = home / "above" / "work", home / "config"
+    work.mkdir(parents=True)
+    is_read = laid_out(name, work, config)
+    found = rules_with(Store("work", f"claude-code:///{config}", "configured"), str(work), StoreRules(store="work"))
+    if is_read:
+        assert found.text == "" and found.reason.startswith("Claude Code reads CLAUDE.md")
+    else:
+        assert (found.source, found.reason) == ("AGENTS.md", "") and "Never push to main." in found.text
 
 
 # -- which workspace ---------------------------------------------------------------------------------------------------

@@ -69,6 +69,10 @@ class Agent:
         """What the agent itself does with the file of rules."""
         return OwnRules()
 
+    def passes_over(self, directory: str, name: str) -> bool:
+        """Whether it does not read this file of rules, though it reads what `own_rules` says."""
+        return False
+
     def sends_otherwise(self) -> str:
         """Why, by its settings, a model is sent something else than its sessions say, in sentences; "" where nothing is
         known.

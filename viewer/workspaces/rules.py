@@ -22,7 +22,7 @@ from django.utils import timezone
 from viewer.stores import clean_text
 from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreUnavailable
-from viewer.stores.kind import OwnRules
+from viewer.stores.kind import Agent, OwnRules
 from viewer.stores.registry import agent_of, all_stores
 from viewer.workspaces.models import StoreRules
 
@@ -81,20 +81,21 @@ def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
     agent = agent_of(store)
     own = agent.own_rules()
     titles = _titles(typed, own)
-    if own.reads and not _are_named(typed):
-        reason = f"{agent.name} reads {own.reads} anew after each compaction."
-        return Rules(reason=reason, advice="To have sections carried all the same, name them")
-    if not titles:
+    reads_anew = bool(own.reads) and not _are_named(typed)
+    if not titles and not reads_anew:
         return _switched_off()
+    workspace = None
     try:
         workspace = workspace_of(cwd, typed.workspace)
-    except NotRead as problem:
-        return Rules(reason=str(problem), advice=problem.advice)
-    try:
-        rules = _carried(workspace, _context_file(store, workspace), titles)
+        file = _context_file(store, workspace)
+        if reads_anew and not agent.passes_over(file.directory, file.name):
+            return _left_to(agent)
+        rules = _carried(workspace, file, titles)
         return replace(rules, own=own.repeats if rules.text else "")
     except NotRead as problem:
-        return Rules(workspace=workspace.path, reason=str(problem), advice=problem.advice)
+        if reads_anew:
+            return _left_to(agent)
+        return Rules(workspace.path if workspace else "", reason=str(problem), advice=problem.advice)
 
 
 def existing(workspace: str, named: Sequence[str], day: date) -> list[str]:
@@ -206,6 +207,11 @@ def _titles(typed: StoreRules, own: OwnRules) -> tuple[str, ...]:
 def _are_named(typed: StoreRules) -> bool:
     """Whether somebody chose the sections."""
     return settings.RULE_SECTIONS is not None or typed.sections is not None
+
+
+def _left_to(agent: Agent) -> Rules:
+    reason = f"{agent.name} reads {agent.own_rules().reads} anew after each compaction."
+    return Rules(reason=reason, advice="To have sections carried all the same, name them")
 
 
 def _switched_off() -> Rules:

@@ -17,7 +17,7 @@ from viewer.stores.kind import Agent, Noticing, OwnRules, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
-from . import paths, presence
+from . import paths, presence, project_rules
 from .facts import facts_of
 from .reader import ClaudeReader
 from .writer import ClaudeWriter
@@ -34,6 +34,9 @@ class ClaudeCode(Agent):
 
     def own_rules(self) -> OwnRules:
         return OwnRules(reads="CLAUDE.md (AGENTS.md where there is none)")
+
+    def passes_over(self, directory: str, name: str) -> bool:
+        return name == "AGENTS.md" and not project_rules.reads_agents_md(Path(directory), self.store.path)
 
     def untried_version(self, session_id: str) -> str:
         try:
