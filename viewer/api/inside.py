@@ -23,6 +23,9 @@ from .answers import answers
 INSIDE = auth.require(auth.INSIDE)
 router = Router(tags=["inside an agent"])
 
+# Sessions to look at once more with their next call: Claude Code writes its boundary after it called.
+_COMPACTED: set[tuple[str, str]] = set()
+
 
 class CallIn(Schema):
     """`session_id` as the agent names it; `compacted`: the agent itself has just compacted."""
@@ -58,10 +61,12 @@ def note(request: HttpRequest, call: CallIn) -> TextOut:
     are delivered once they are acknowledged.
     """
     store = _store(request)
-    if call.compacted:  # a worker may not have seen it yet
+    key = (store.name, call.session_id)
+    if call.compacted or key in _COMPACTED:  # a worker may not have seen it yet
         with open_store(store) as reader:
             session = reader.session(call.session_id)
             auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
+    (_COMPACTED.add if call.compacted else _COMPACTED.discard)(key)
     offered = events.offer(store, call.session_id)
     return TextOut(text="\n\n".join(map(events.text_of, offered)), events=[event.pk for event in offered])
 
