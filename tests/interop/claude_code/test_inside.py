@@ -1,0 +1,266 @@
+"""What is installed into the real client: it takes the note, asks for what its summary needs, and calls our tools."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from compaction.handoff import EVENT_START, WARNING_START
+from tests.agents.base import Json
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.clients import ApiClient
+from tests.interop.fetched import NotInstalled
+from tests.store_api import StoreApi
+
+from .client import Client, program
+from .scenes import new_session
+from .service import Service, calls, says, text_of
+
+TURNS = 8
+MUCH = "All that is known of this bed. " * 40  # so that a summary is worth while
+RULES = "## Session Startup\n\nRead `STYLE.md` first.\n\n## Red Lines\n\nNever push to main.\n"
+RULE = "Never push to main."
+STANDING = "Always answer in French."
+SETTINGS = '{\n\t"permissions": {"allow": ["Bash(ls:*)"]},\n\t"cleanupPeriodDays": 90\n}'
+PATIENCE = 60  # seconds for a hook: no test depends on the speed of its machine
+
+
+@dataclass
+class Inside:
+    """The real client with a session in a workspace with rules, and the site that is installed into it."""
+
+    client: Client
+    session: str
+    store_api: StoreApi
+    connection: Path
+
+    def compact(self) -> None:
+        run = self.store_api.run(self.session, apply=True, keep_last=4)
+        assert run["status"] == "applied", run
+
+    def turn(self, prompt: str, *options: str) -> Json:
+        """One turn in a process of its own; its first request."""
+        before = len(self.client.service.of("turn"))
+        self.client.turn(self.session, prompt, *options)
+        return self.client.service.of("turn")[before]
+
+    def read_it(self) -> None:
+        """A turn in which the agent reads the file that the rules name."""
+        self.client.service.replies += [
+            calls(("Read", {"file_path": str(self.client.work / "STYLE.md")})),
+            says("Read."),
+        ]
+        self.turn("Begin.")
+
+    def statuses(self) -> list[tuple[str, str]]:
+        from viewer.enforcement.models import Event
+
+        return list(Event.objects.order_by("pk").values_list("kind", "status"))
+
+    def judged(self) -> str:
+        """The state of the newest audit, after a worker looked."""
+        from viewer.enforcement import auditing
+        from viewer.history import index_cache
+        from viewer.stores.registry import get_store, open_store
+
+        with open_store(get_store("work")) as reader:
+            session = reader.session(self.session)
+            return auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)[0].status
+
+    def change(self, **values: Any) -> None:
+        """Change the connection."""
+        self.connection.write_text(json.dumps(json.loads(self.connection.read_text()) | values))
+
+
+def times(text: str, body: Json) -> int:
+    """How often a text is in a request."""
+    return sum(text_of(message["content"]).count(text) for message in body["messages"])
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, str]]:
+    """A client with a session in a workspace whose AGENTS.md it does not read, because there is a CLAUDE.md."""
+    with Service() as service:
+        try:
+            client = Client(program(), tmp_path_factory.mktemp("claude-code"), service)
+        except NotInstalled as missing:
+            pytest.skip(f"Claude Code is not here: {missing}")
+        for name, text in {"AGENTS.md": RULES, "CLAUDE.md": "Be brief.\n", "STYLE.md": "Small steps.\n"}.items():
+            (client.work / name).write_text(text)
+        session = new_session()
+        with client.open(session) as conversation:
+            for number in range(TURNS):
+                service.replies.append(says(f"{number}: {MUCH}"))
+                conversation.turn(STANDING if number == 1 else f"What grows in bed {number}?")
+        (client.config / "settings.json").write_text(
+            '{\n\t"permissions": {"allow": ["Bash(ls:*)"]},\n\t"cleanupPeriodDays": 90\n}'
+        )
+        yield client, session
+
+
+@pytest.fixture
+def installed(
+    original: tuple[Client, str],
+    api_client: ApiClient,
+    transactional_db: None,
+    at_once: None,
+    live_server: LiveServer,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Iterator[Inside]:
+    """A copy of it, with the door installed."""
+    from viewer.inside import doors
+    from viewer.inside.agents import agent_named, claude_code
+    from viewer.inside.agents.agent import Options
+    from viewer.stores.registry import get_store
+
+    client, session = original
+    monkeypatch.setattr(claude_code, "NOTE_SECONDS", PATIENCE)
+    monkeypatch.setattr(claude_code, "BEFORE_SECONDS", PATIENCE)
+    with Service() as service:
+        copied = client.copy(tmp_path / "copy", service)
+        settings_file = copied.config / "settings.json"
+        settings_file.write_bytes((client.config / "settings.json").read_bytes())
+        settings.STORES = {"work": f"claude-code:///{copied.config}"}
+        settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
+        settings.DEMO_STORE = tmp_path / "no-demo.db"
+        settings.WORKSPACES = [copied.work]
+        settings.SITE_ADDRESS, settings.DATA_DIR = live_server.url, tmp_path / "site"
+        doors.install(agent_named("claude-code"), get_store("work"), Options())
+        inside = Inside(
+            copied, session, StoreApi(api_client, "work", ClaudeByHand(copied.config)),
+            doors.connection_file(get_store("work")),
+        )  # fmt: skip
+        inside.change(note_seconds=PATIENCE)
+        yield inside
+
+
+def test_the_note_is_in_the_next_request_once(installed: Inside) -> None:
+    assert times(EVENT_START, installed.turn("Before.")) == 0
+    installed.compact()
+    body = installed.turn("After.")
+    assert (times(EVENT_START, body), times(RULE, body)) == (1, 2), "in the note and in the summary"
+    assert installed.statuses() == [("note", "delivered")]
+    assert times(EVENT_START, installed.turn("Later.")) == 1, "the client keeps it in its history"
+
+
+def test_the_audit_is_passed_by_reading_what_the_note_names(installed: Inside) -> None:
+    installed.compact()
+    installed.read_it()
+    assert installed.judged() == "passed"
+    assert installed.statuses() == [("note", "delivered")]
+
+
+def test_the_warning_comes_while_the_client_runs(installed: Inside) -> None:
+    installed.compact()
+    with installed.client.open(installed.session) as conversation:
+        conversation.turn("Go on without reading.")
+        installed.judged()
+        conversation.turn("And on.")
+        body = installed.client.service.of("turn")[-1]
+        assert (times(EVENT_START, body), times(WARNING_START, body)) == (1, 1)
+        conversation.turn("And on again.")
+    assert times(WARNING_START, installed.client.service.of("turn")[-1]) == 1
+    assert installed.statuses() == [("note", "delivered"), ("warning", "delivered")]
+
+
+def test_its_own_summary_is_asked_to_keep_what_is_asked_of_it(installed: Inside) -> None:
+    installed.client.service.replies.append(says("Which one?"))
+    installed.turn("Which port does staging use?")
+    installed.client.compact(installed.session, "keep the beds")
+    (asked,) = installed.client.service.of("summary")
+    prompt = text_of(asked["messages"][-1]["content"])
+    assert "keep the beds" in prompt and STANDING in prompt
+    assert "Keep these standing instructions" in prompt
+
+
+def test_its_own_compaction_gets_a_note_as_well(installed: Inside) -> None:
+    installed.client.compact(installed.session)
+    body = installed.turn("After, before a worker looked.")
+    assert times(EVENT_START, body) == 1
+    assert installed.statuses() == [("note", "delivered")]
+
+
+@contextmanager
+def mute() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("trouble", ["stopped", "mute", "revoked", "no connection"])
+def test_without_the_site_its_turns_are_as_ever(trouble: str, installed: Inside) -> None:
+    installed.compact()
+    with mute() as address:
+        if trouble == "no connection":
+            installed.connection.unlink()
+        else:
+            changed = {"stopped": {"site": "http://127.0.0.1:9"}, "mute": {"site": address}, "revoked": {"token": "no"}}
+            installed.change(**changed[trouble], note_seconds=0.15)
+        body = installed.turn("After.")
+        installed.client.compact(installed.session)
+    assert times(EVENT_START, body) == 0 and times("hook additional context", body) == 0
+    assert times("Keep these standing", installed.client.service.of("summary")[0]) == 0
+    assert installed.statuses()[0] == ("note", "pending")
+
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answers = {
+        "initialize": {
+            "protocolVersion": asked.get("params", {}).get("protocolVersion"), "capabilities": {"tools": {}},
+            "serverInfo": {"name": "palimpsest", "version": "0"},
+        },
+        "tools/list": {"tools": [{"name": "search_history", "description": "Find", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "Bed 17 has beans."}]},
+    }
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
+"""
+
+
+def test_it_calls_our_tools_without_asking(installed: Inside, tmp_path: Path) -> None:
+    """The server is a stand-in: what it finds is tested elsewhere."""
+    (tmp_path / "server.py").write_text(SERVER)
+    installed.change(mcp=[sys.executable, str(tmp_path / "server.py")])
+    tool = "mcp__plugin_palimpsest_palimpsest__search_history"
+    installed.client.service.replies += [calls((tool, {"query": "Which bed has beans?"})), says("Bed 17.")]
+    installed.turn("Which bed has beans?")
+    assert times("Bed 17 has beans.", installed.client.service.of("turn")[-1]) == 1
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def own(directory: Path) -> dict[str, bytes]:
+    """The files that are not the client's state."""
+    state = ("projects/", "backups/", "plugins/", "sessions/", ".claude.json", ".last-cleanup", "mcp-needs-auth-cache")
+    return {name: content for name, content in files(directory).items() if not name.startswith(state)}
+
+
+def test_removed_it_leaves_nothing(installed: Inside, original: tuple[Client, str]) -> None:
+    from viewer.inside import doors
+    from viewer.stores.registry import get_store
+
+    config = installed.client.config
+    assert set(own(config)) > set(own(original[0].config))
+    installed.turn("With it.")
+    assert doors.remove(get_store("work")) == []
+    assert own(config) == own(original[0].config)
+    assert not (config / "skills").exists() and not installed.connection.parent.exists()
+    installed.compact()
+    assert times(EVENT_START, installed.turn("Without it.")) == 0
