@@ -19,9 +19,7 @@ from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes, configured
 from tests.api.workspace_session import AGENTS
 from tests.clients import ApiClient
-from tests.inside.conftest import open_door  # noqa: F401  # a fixture
-from tests.inside.doors import TestDoor
-from tests.inside.test_door import slow_site
+from tests.doors import TestDoor
 from viewer.enforcement.models import Event
 from viewer.stores.base import Store
 

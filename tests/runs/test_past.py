@@ -149,6 +149,6 @@ def test_more_runs_mean_no_more_queries(alike: HermesStore) -> None:
 
 
 def test_who_compacted_is_the_agent_that_owns_the_store() -> None:
-    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None) == "by Hermes"
-    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), None) == "by its agent"
-    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), 7) == "by you, here"
+    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None, "", "") == "by Hermes"
+    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), None, "", "") == "by its agent"
+    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), 7, "", "") == "by you, here"

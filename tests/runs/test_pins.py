@@ -12,9 +12,8 @@ from django.utils import timezone
 from compaction import programs
 from compaction.handoff import PINS_OPEN, RECALL, pins_in
 from tests.clients import ApiClient, session_path
+from tests.doors import OneFile, TestDoor
 from tests.factories.stores import HermesStore
-from tests.inside.conftest import open_door  # noqa: F401  # a fixture
-from tests.inside.doors import OneFile, TestDoor
 from viewer.inside.models import Door
 from viewer.runs.models import Pin
 
@@ -81,7 +80,7 @@ def test_our_engine_inside_an_agent_keeps_it_too(
     api_client: ApiClient,
     path: str,
     hermes_store: HermesStore,
-    open_door: Callable[..., TestDoor],  # noqa: F811
+    open_door: Callable[..., TestDoor],
 ) -> None:
     message = _early(api_client, path)
     api_client.call("PUT", f"{path}/pins/{message['id']}")
@@ -97,7 +96,7 @@ def test_a_summary_names_recall_where_the_agent_uses_it(
     api_client: ApiClient,
     path: str,
     hermes_store: HermesStore,
-    open_door: Callable[..., TestDoor],  # noqa: F811
+    open_door: Callable[..., TestDoor],
 ) -> None:
     open_door(hermes_store.store, OneFile())
     assert RECALL not in _compact(api_client, path), "nobody has seen the agent use it"
