@@ -19,7 +19,7 @@ from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes, configured
 from tests.api.workspace_session import AGENTS
 from tests.clients import ApiClient
-from tests.doors import TestDoor
+from tests.doors import TestDoor, slow_site
 from viewer.enforcement.models import Event
 from viewer.stores.base import Store
 
