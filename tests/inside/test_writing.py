@@ -118,7 +118,7 @@ def test_a_linked_file_stays_a_link(tmp_path: Path) -> None:
 def test_a_block_is_replaced_by_a_newer_one(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("a = 1\n")
-    first = _write(tmp_path, TextBlock(str(path), "[one]"))
+    _write(tmp_path, TextBlock(str(path), "[one]"))
     _write(tmp_path, TextBlock(str(path), "[two]"))
     assert "[one]" not in path.read_text() and "[two]" in path.read_text()
     writing.take_back(first)
@@ -232,3 +232,13 @@ def test_what_is_to_be_pasted_is_shown(tmp_path: Path) -> None:
     path.write_text("a: &x {enabled: [b]}\nplugins: *x\n")
     with pytest.raises(NotInstallable, match="plugins:\n  enabled:\n  - palimpsest"):
         writing.planned([YamlItem(str(path), *PLUGIN)])
+
+
+def test_what_an_agent_adds_inside_of_our_block_stays(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("a = 1\n")
+    written = _write(tmp_path, TextBlock(str(path), "[ours]\nb = 2\n\n[ours.too]\nc = 3"))
+    added = '[projects."/work"]\ntrust_level = "trusted"\n\n[ours.too]'
+    path.write_text(path.read_text().replace("[ours.too]", added).replace("c = 3", "c = 4"))
+    writing.take_back(written)
+    assert path.read_text() == 'a = 1\n\n[projects."/work"]\ntrust_level = "trusted"\n'

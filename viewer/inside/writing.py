@@ -113,25 +113,43 @@ class YamlItem:
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Lines at the end of a file, between two lines of comment by which they are found again."""
+    """Lines at the end of a file, between two lines of comment by which they are found again.
+
+    Codex adds tables of its own between these: a paragraph that does not begin as one of ours is not ours.
+    """
 
     path: str
     text: str
     comment: str = "#"
 
     def put(self, before: str | None) -> str:
-        kept = self.taken(before or "") or ""
+        kept = self.without(before or "")
         block = f"{self.comment} {START}\n{self.text.strip()}\n{self.comment} {END}\n"
         return f"{kept.rstrip()}\n\n{block}" if kept.strip() else block
 
     def taken(self, now: str) -> str | None:
+        return self._without(now, {_first_line(each) for each in self.text.strip().split("\n\n")})
+
+    def without(self, now: str) -> str:
+        """The file without a block of ours, whatever is in it."""
+        return self._without(now, None)
+
+    def _without(self, now: str, ours: set[str] | None) -> str:
+        """Without the paragraphs of the block that begin with these lines; None for all."""
         lines = now.splitlines(keepends=True)
         comments = [f"{self.comment} {each}" for each in (START, END)]
         marks = [at for at, line in enumerate(lines) if line.strip() in comments]
         if len(marks) != 2:
             return now
+        inside = "".join(lines[marks[0] + 1 : marks[1]]).strip().split("\n\n")
+        others = [each for each in inside if ours is not None and _first_line(each) not in ours]
         before, behind = "".join(lines[: marks[0]]).rstrip(), "".join(lines[marks[1] + 1 :])
-        return f"{before}\n{behind}" if before else behind.lstrip("\n")
+        kept = "".join(f"\n{each.strip()}\n" for each in others)
+        return f"{before}\n{kept}{behind}" if before else f"{kept}{behind}".lstrip("\n")
+
+
+def _first_line(paragraph: str) -> str:
+    return paragraph.strip().partition("\n")[0].strip()
 
 
 Change = NewFile | JsonItem | YamlItem | TextBlock
