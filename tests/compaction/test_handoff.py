@@ -13,6 +13,7 @@ import compaction
 from compaction import is_handoff
 from compaction import messages as m
 from compaction.handoff import (
+    BY_ENGINE,
     CONTINUED_START,
     CURRENT_HEADER,
     EARLIER_FRAMING,
@@ -27,9 +28,11 @@ from compaction.handoff import (
     NOTE_SENTENCE,
     OBJECTIVE,
     PRIOR_HEADER,
+    PRUNE_SENTENCE,
     SUMMED_UP_END,
     SUMMED_UP_START,
     handoff_text,
+    is_by_engine,
     split,
 )
 from compaction.llm.digest import request_of
@@ -522,3 +525,22 @@ def test_a_request_that_an_engine_repeats_is_summarised_without_the_engines_line
     assert request.previous_summary == ROTATED
     assert "Ship it." in request.digest
     assert OBJECTIVE not in request.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "flagged", "engine"),
+    [
+        (handoff_text(f"{BY_ENGINE}\n\n{BODY}"), True, True),
+        (handoff_text(f"{BY_ENGINE}\n\n{BODY}", "plain"), False, True),
+        (f"{BY_ENGINE}\n\n{BODY}", True, True),  # pi's and OpenClaw's own record
+        (f"{SUMMED_UP_START}{BY_ENGINE}\n\n{BODY}{SUMMED_UP_END}", True, True),
+        (handoff_text(f"{PRUNE_SENTENCE} And more."), True, True),
+        (handoff_text(BODY), True, False),
+        (handoff_text(f"{BODY}\n{BY_ENGINE}"), True, False),  # somebody quoted it
+        (f"{LONG}\n{BODY}\n\n{END_MARKER}", True, False),
+    ],
+)
+def test_what_another_program_had_this_engine_make(text: str, flagged: bool, engine: bool) -> None:
+    [part] = split(text, flagged)
+    assert is_by_engine(part.directive, part.text) is engine
+    assert not part.text.startswith(BY_ENGINE), "a later summary does not carry it on"

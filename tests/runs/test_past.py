@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from compaction.handoff import BY_ENGINE, PRUNE_SENTENCE
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from viewer.runs import compaction_list, service
@@ -149,6 +150,10 @@ def test_more_runs_mean_no_more_queries(alike: HermesStore) -> None:
 
 
 def test_who_compacted_is_the_agent_that_owns_the_store() -> None:
-    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None, "", "") == "by Hermes"
-    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), None, "", "") == "by its agent"
-    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), 7, "", "") == "by you, here"
+    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None) == "by Hermes"
+    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), None) == "by its agent"
+    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), 7) == "by you, here"
+    inside = "by Palimpsest, inside Hermes"
+    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None, f"[x]:\n{BY_ENGINE}") == inside
+    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None, summary=f"{PRUNE_SENTENCE} And.") == inside
+    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), 7, BY_ENGINE) == "by you, here"

@@ -16,11 +16,10 @@ from viewer.rendering.markdown import rendered
 from viewer.runs import compaction_list
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
-from viewer.stores.base import Store
 from viewer.stores.clean_text import clean, line
 from viewer.stores.errors import NotFound
 from viewer.stores.message import parted
-from viewer.stores.registry import Reader, agent_of
+from viewer.stores.registry import Reader
 from viewer.stores.transcript import Boundary, Weight
 
 from . import page
@@ -72,7 +71,7 @@ def as_card(reader: Reader, session_id: str, handoff_id: int, choices: Choices) 
         boundary = index.boundary_at(handoff_id) or boundary
     before, after = compaction_list.weights(index, [boundary])[handoff_id]
     title = _shown(line(choices.title, TITLE_CHARS)) or "A compaction, before and after"
-    lines = [_kept(boundary), _made_by(reader.store, boundary, choices)]
+    lines = [_kept(boundary), _made_by(reader, session_id, boundary, choices)]
     lines += [f"The session's model is {line(session.model, 80)}."] if choices.model and session.model else []
     paragraphs = "".join(f"<p>{_shown(each)}</p>\n" for each in lines)
     summary = _summary(reader, session_id, boundary) if choices.summary else ""
@@ -112,10 +111,12 @@ def _kept(boundary: Boundary) -> str:
     return f"{boundary.kept:,} of {total} kept{shorter}{gone}.{ending}"
 
 
-def _made_by(store: Store, boundary: Boundary, choices: Choices) -> str:
+def _made_by(reader: Reader, session_id: str, boundary: Boundary, choices: Choices) -> str:
     run = Run.objects.filter(pk=boundary.run).first() if boundary.run else None
     if run is None:
-        return "Compacted with Palimpsest." if boundary.run else f"Compacted by {agent_of(store).name}."
+        if boundary.run:
+            return "Compacted with Palimpsest."
+        return f"Compacted {compaction_list.by_in(reader, session_id, boundary)}."
     by = ""
     if strategy_of(run.strategy).asks_model:
         by = f" The summary is by {line(run.model, 80)}." if choices.model and run.model else ""

@@ -20,7 +20,7 @@ from viewer.stores.transcript import Boundary, TranscriptIndex, Weight
 from .models import Run
 
 
-def by(store: Store, run: int | None, directive: str, summary: str) -> str:
+def by(store: Store, run: int | None, directive: str = "", summary: str = "") -> str:
     """Who compacted, behind other words: the person who started this run here; or, by framing and body of the handoff,
     the agent that owns the store or our engine in it.
     """
