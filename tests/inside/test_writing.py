@@ -94,6 +94,26 @@ def test_what_is_not_ours_is_not_written_to(text: str, change: Change, tmp_path:
     assert path.read_text() == text
 
 
+def test_a_file_with_comments_is_written_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text("{\n  // mine\n  plugins: {},\n}\n")
+    changes = [
+        JsonItem(str(path), ("plugins", "paths"), "/a", in_list=True),
+        JsonItem(str(path), ("plugins", "ours"), {"on": True}),
+    ]
+    with pytest.raises(NotInstallable) as refused:
+        writing.planned(changes)
+    shown = refused.value.message
+    assert json.loads(shown[shown.index("{") :]) == {"plugins": {"paths": ["/a"], "ours": {"on": True}}}
+    path.write_text(by_hand := "{\n  // mine\n  plugins: {paths: ['/b', '/a'], ours: {on: true}},\n}\n")
+    written = _write(tmp_path, *changes)
+    assert path.read_text() == by_hand
+    (remark,) = writing.take_back(written)
+    assert "by hand" in remark and path.read_text() == by_hand
+    path.write_text(by_hand + "// more\n")
+    assert "by hand" in writing.take_back(written)[0]
+
+
 def test_a_file_that_was_changed_since_it_was_shown_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text(SETTINGS)

@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from viewer.stores import settings_files
 from viewer.stores.errors import StoreError
 
 from . import yaml_text
@@ -60,6 +61,12 @@ class JsonItem:
     keys: tuple[str, ...]
     value: Any
     in_list: bool = False
+
+    def is_in(self, settings: Any) -> bool:
+        """Whether it is in these settings."""
+        for key in self.keys:
+            settings = settings.get(key) if isinstance(settings, dict) else None
+        return self.value in settings if self.in_list and isinstance(settings, list) else self.value == settings
 
     def put(self, before: str | None) -> str:
         settings = _object(self.path, before)
@@ -186,11 +193,41 @@ def planned(changes: Iterable[Change], written: Sequence[dict[str, Any]] = ()) -
         if path in earlier:
             before = _without(earlier[path], before)
         after = before
-        for change in each:
+        for change in _changing(path, before, each):
             after = change.put(after)
         assert after is not None
         files.append(PlannedFile(path, before, after, tuple(each)))
     return files
+
+
+def _changing(path: Path, before: str | None, changes: Sequence[Change]) -> Sequence[Change]:
+    """The changes to be made: none in a file of JSON5 that has them. Raises NotInstallable, with what to write, for one
+    that has not: its comments would be lost.
+    """
+    items = [each for each in changes if isinstance(each, JsonItem)]
+    settings = _commented(before) if items and before is not None else None
+    if before is None or settings is None:
+        return changes
+    missing = [each for each in items if not each.is_in(settings)]
+    if missing:
+        text = "{}"
+        for each in missing:
+            text = each.put(text)
+        raise NotInstallable(
+            f"{path} has comments, or what else plain JSON has not: they would be lost. Write this into it by hand, "
+            f"then install again:\n{json.dumps(json.loads(text), indent=2, ensure_ascii=False)}"
+        )
+    return ()
+
+
+def _commented(text: str) -> Any:
+    """The value of a text in JSON5 that is no plain JSON; None for any other text."""
+    try:
+        json.loads(text or "{}")
+    except ValueError:
+        with suppress(ValueError):
+            return settings_files.json5_of(text)
+    return None
 
 
 def write(files: Sequence[PlannedFile], copies: Path) -> list[dict[str, Any]]:
@@ -226,12 +263,14 @@ def take_back(written: Sequence[dict[str, Any]]) -> list[str]:
             now = _text(path)
             after = _without(each, now)
         except NotInstallable as problem:
-            remarks.append(f"{path} was left as it is: {problem.message}")
+            remarks.append(f"{path} was left as it is: {problem.message} Take out by hand what is ours.")
             continue
         if now is not None and after is None:
             path.unlink()
         elif now is not None and after is not None and after != now:
             _replace(path, after, path.stat().st_mode & 0o777)
+        if now is not None and now == after and _digest(now) == each["digest"]:
+            remarks.append(f"{path} still has what was written into it by hand: take that out.")
         if now is not None and _digest(now) != each["digest"]:
             remarks.append(f"{path} had been changed since; only what is ours was taken out.")
         for directory in each["directories"]:
@@ -356,7 +395,7 @@ def _object(path: str, text: str | None) -> dict[str, Any]:
     try:
         value = json.loads(text) if text and text.strip() else {}
     except ValueError as problem:
-        raise NotInstallable(f"{path} is not plain JSON ({problem}): write what is shown into it by hand.") from None
+        raise NotInstallable(f"{path} is not plain JSON ({problem}).") from None
     if not isinstance(value, dict):
         raise NotInstallable(f"{path} is no JSON object.")
     return value

@@ -31,11 +31,11 @@ def value_in(path: Path, parse: Callable[[str], Any], *names: str) -> Any:
 
 def json5_value_in(path: Path, *names: str) -> Any:
     """The value under these names in a file in JSON5, as `value_in` has it."""
-    return value_in(path, _json5, *names)
+    return value_in(path, json5_of, *names)
 
 
-def _json5(text: str) -> Any:
-    """Raises ValueError."""
+def json5_of(text: str) -> Any:
+    """The value of a text in JSON5. Raises ValueError."""
     try:
         return pyjson5.decode(text, maxdepth=DEEPEST)
     except pyjson5.Json5Exception as problem:
