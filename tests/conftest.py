@@ -331,12 +331,12 @@ def open_door(live_server: LiveServer, settings: Settings, tmp_path: Path) -> Ca
     """A function that installs a door into the agent of a store, as `manage.py install` does."""
     from tests.doors import TestDoor
     from viewer.inside import doors
-    from viewer.inside.agents.agent import InstalledAgent, Options
+    from viewer.inside.agents.agent import DoorOptions, InstalledAgent
     from viewer.stores.base import Store
 
     def opened(store: Store, agent: InstalledAgent, **options: bool) -> TestDoor:
         settings.SITE_ADDRESS, settings.DATA_DIR = live_server.url, tmp_path / "site"
-        doors.install(agent, store, Options(**options))
+        doors.install(agent, store, DoorOptions(**options))
         door = TestDoor(doors.connection_file(store))
         door.change(note_seconds=60)  # no test depends on the speed of its machine
         return door

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewer.inside.agents.agent import InstalledAgent, Options, Way
+from viewer.inside.agents.agent import DoorOptions, InstalledAgent, Way
 from viewer.inside.writing import Change, NewFile
 from viewer.settings import BASE_DIR
 
@@ -49,7 +49,7 @@ class OneFile(InstalledAgent):
     def home_of(self, place: Path) -> Path:
         return place.parent / "agent"
 
-    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+    def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         yield NewFile(str(home / "door.txt"), "\n".join(way.door))
 
 

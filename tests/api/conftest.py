@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.api.workspace_session import WorkspaceSession, furnish
 from tests.clients import ApiClient
 from tests.factories.stores import HermesStore
+from tests.workspace_session import WorkspaceSession, furnish
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from compaction.handoff import EVENT_START
-from tests.api.workspace_session import AGENTS, WorkspaceSession
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
+from tests.workspace_session import AGENTS, WorkspaceSession
 from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit, Event
 from viewer.history import index_cache

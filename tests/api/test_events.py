@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 
 from compaction.handoff import EVENT_START, RULES_CLOSE, RULES_OPEN, WARNING_START
-from tests.api.workspace_session import READ_TOOL, RULES, WorkspaceSession
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
+from tests.workspace_session import READ_TOOL, RULES, WorkspaceSession
 from viewer.api import cursors
 from viewer.enforcement.models import Event
 from viewer.web import auth

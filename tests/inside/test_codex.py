@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from viewer.inside.agents.agent import Options, Way
+from viewer.inside.agents.agent import DoorOptions, Way
 from viewer.inside.agents.codex import AGENT
 from viewer.inside.writing import NotInstallable, planned
 
@@ -20,7 +20,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
 
 
-def _after(home: Path, options: Options = Options()) -> str:  # noqa: B008  # it is frozen
+def _after(home: Path, options: DoorOptions = DoorOptions()) -> str:  # noqa: B008  # it is frozen
     (file,) = planned(AGENT.changes(home, home / "own", WAY, options))
     return file.after
 
@@ -37,15 +37,15 @@ def test_the_hook_and_the_server_are_added(tmp_path: Path) -> None:
 
 
 def test_what_is_not_wanted_is_not_added(tmp_path: Path) -> None:
-    assert "hooks" not in _after(tmp_path, Options(notes=False))
-    assert "mcp_servers" not in _after(tmp_path, Options(recall=False))
+    assert "hooks" not in _after(tmp_path, DoorOptions(notes=False))
+    assert "mcp_servers" not in _after(tmp_path, DoorOptions(recall=False))
 
 
 def test_where_codex_is_not_here_a_person_trusts_the_hook(tmp_path: Path) -> None:
     assert "trusted_hash" not in _after(tmp_path)
-    (step,) = AGENT.next_steps(tmp_path, Options())
+    (step,) = AGENT.next_steps(tmp_path, DoorOptions())
     assert "/hooks" in step
-    (step,) = AGENT.next_steps(tmp_path, Options(notes=False))
+    (step,) = AGENT.next_steps(tmp_path, DoorOptions(notes=False))
     assert "/hooks" not in step
 
 

@@ -15,10 +15,10 @@ from pytest_django import Settings
 
 from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START
 from integrations import door as program
-from tests.api.workspace_session import WorkspaceSession, furnish
 from tests.clients import ApiClient
 from tests.doors import OneFile, TestDoor, slow_site
 from tests.factories.stores import HermesStore
+from tests.workspace_session import WorkspaceSession, furnish
 from viewer.enforcement.models import Event
 from viewer.inside.models import Door
 from viewer.models import ApiToken

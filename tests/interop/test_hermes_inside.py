@@ -17,9 +17,9 @@ from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START, is_handof
 from integrations import door as program
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes, configured
-from tests.api.workspace_session import AGENTS
 from tests.clients import ApiClient
 from tests.doors import TestDoor, slow_site
+from tests.workspace_session import AGENTS
 from viewer.enforcement.models import Event
 from viewer.stores.base import Store
 

@@ -277,7 +277,7 @@ def test_a_run_that_knows_nothing_of_rules_says_nothing(
         assert not page.all(cls="rules") and "rules" not in page.one("main").text
 
 
-def test_rules_cost_no_more_questions(
+def test_rules_cost_one_more_question_what_is_installed_in_the_agent(
     signed_in: Client, chat: Callable[..., str], workspace: Path, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     href = chat(workspace)
@@ -285,5 +285,5 @@ def test_rules_cost_no_more_questions(
     with CaptureQueriesContext(connection) as none:
         signed_in.get(f"{href}/plan")
     (workspace / "AGENTS.md").write_text(AGENTS)
-    with django_assert_num_queries(len(none)):
+    with django_assert_num_queries(len(none) + 1):
         signed_in.get(f"{href}/plan")

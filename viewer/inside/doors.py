@@ -17,7 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from viewer.inside.agents import NAMES, agent_named
-from viewer.inside.agents.agent import PROGRAMS, InstalledAgent, Options, Way
+from viewer.inside.agents.agent import PROGRAMS, DoorOptions, InstalledAgent, Way
 from viewer.inside.models import Door
 from viewer.models import ApiToken
 from viewer.settings import BASE_DIR
@@ -43,7 +43,7 @@ class Installation:
     agent: InstalledAgent
     store: Store
     home: Path
-    options: Options
+    options: DoorOptions
     files: list[PlannedFile]
     next_steps: list[str]
 
@@ -79,7 +79,7 @@ def choose(name: str, store_name: str = "", profile: str = "") -> tuple[Installe
     return stores[0]
 
 
-def plan(agent: InstalledAgent, store: Store, options: Options) -> Installation:
+def plan(agent: InstalledAgent, store: Store, options: DoorOptions) -> Installation:
     """What would be written, as if an earlier installation were removed. Raises NotInstallable."""
     home, own = agent.home_of(store.path), _own(store.name)
     door = door_of(store)
@@ -87,7 +87,7 @@ def plan(agent: InstalledAgent, store: Store, options: Options) -> Installation:
     return Installation(agent, store, home, options, files, agent.next_steps(home, options))
 
 
-def install(agent: InstalledAgent, store: Store, options: Options) -> tuple[Door, Installation]:
+def install(agent: InstalledAgent, store: Store, options: DoorOptions) -> tuple[Door, Installation]:
     """Write what `plan` shows, after an earlier installation is removed. Raises NotInstallable."""
     remove(store)
     installation = plan(agent, store, options)
@@ -127,9 +127,9 @@ def door_of(store: Store) -> Door | None:
     return Door.objects.select_related("token").filter(store=store.name).first()
 
 
-def options_of(door: Door) -> Options:
+def options_of(door: Door) -> DoorOptions:
     """What was wanted."""
-    return Options(**door.options)
+    return DoorOptions(**door.options)
 
 
 def recalls(store: Store) -> bool:

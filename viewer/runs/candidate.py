@@ -93,7 +93,7 @@ def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
     strategy = planning.strategy_of(run.strategy)
     if not strategy.asks_model:
         raise NothingToEdit("This run shortens tool output and has no summary to edit. Apply it as it is.")
-    basis = planning.read_basis(reader, run.session_id, run.mode, run.basis)
+    basis = planning.followed(reader, planning.read_basis(reader, run.session_id, run.mode, run.basis))
     plan = planning.plan_of(basis, options_of(run), run.rules.get("text", ""))
     new = fields(strategy, basis, plan, summary)
     if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):

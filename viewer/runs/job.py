@@ -62,7 +62,7 @@ def _make_candidate(hold: RunClaim) -> None:
     run = hold.run
     hold.update(status="planning", progress={"sentence": "Reading the session and planning."})
     with open_store(hold.store) as reader:
-        basis = planning.read_basis(reader, run.session_id, run.mode)
+        basis = planning.followed(reader, planning.read_basis(reader, run.session_id, run.mode))
     rules = rules_of(hold.store, basis.session)
     plan = planning.plan_of(basis, candidate.options_of(run), rules.text)
     doing = f"{planning.strategy_of(run.strategy).doing} {len(plan.middle):,} messages."

@@ -143,7 +143,7 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
     check_options(options)
     setting = setting or setting_of(reader.store)
     mode, not_split = mode_of(reader, session_id, options, setting)
-    basis = read_basis(reader, session_id, mode)
+    basis = followed(reader, read_basis(reader, session_id, mode))
     presence = reader.presence(session_id)
     rules = rules_of(reader.store, basis.session)
     strategy, plan, other_strategy = _planned_as_set(basis, options, setting, rules.text)
@@ -276,10 +276,12 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     sent = for_model(live_context.messages)
     sizes, token = live_context.sizes, live_context.token
     refusal = reader.refusal(session_id, "prune")
-    return Basis(
-        session, sent, sizes, token, window, reader.tail_only, reason_of(refusal), live_context.repeats,
-        pins.texts(reader, session), doors.recalls(reader.store),
-    )  # fmt: skip
+    return Basis(session, sent, sizes, token, window, reader.tail_only, reason_of(refusal), live_context.repeats)
+
+
+def followed(reader: Reader, basis: Basis) -> Basis:
+    """The basis with what follows its summary besides rules: pinned messages, and the tool of recall if it is used."""
+    return replace(basis, pinned=pins.texts(reader, basis.session), recall=doors.recalls(reader.store))
 
 
 def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:

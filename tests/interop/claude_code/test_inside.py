@@ -122,7 +122,7 @@ def installed(
     """A copy of it, with the door installed."""
     from viewer.inside import doors
     from viewer.inside.agents import agent_named, claude_code
-    from viewer.inside.agents.agent import Options
+    from viewer.inside.agents.agent import DoorOptions
     from viewer.stores.registry import get_store
 
     client, session = original
@@ -137,7 +137,7 @@ def installed(
         settings.DEMO_STORE = tmp_path / "no-demo.db"
         settings.WORKSPACES = [copied.work]
         settings.SITE_ADDRESS, settings.DATA_DIR = live_server.url, tmp_path / "site"
-        doors.install(agent_named("claude-code"), get_store("work"), Options())
+        doors.install(agent_named("claude-code"), get_store("work"), DoorOptions())
         inside = Inside(
             copied, session, StoreApi(api_client, "work", ClaudeByHand(copied.config)),
             doors.connection_file(get_store("work")),

@@ -104,7 +104,7 @@ def installed(
     """A copy of a session of the real client, with the door installed."""
     from viewer.inside import doors
     from viewer.inside.agents import agent_named, codex
-    from viewer.inside.agents.agent import Options
+    from viewer.inside.agents.agent import DoorOptions
     from viewer.stores.registry import get_store
     from viewer.workspaces.models import StoreRules
 
@@ -124,7 +124,7 @@ def installed(
         settings.WORKSPACES = [copied.work]
         settings.SITE_ADDRESS, settings.DATA_DIR = live_server.url, tmp_path / "site"
         StoreRules.objects.create(store="work", sections=["Session Startup", "Red Lines"])
-        doors.install(agent_named("codex"), get_store("work"), Options())
+        doors.install(agent_named("codex"), get_store("work"), DoorOptions())
         inside = Inside(
             copied, session, StoreApi(api_client, "work", RealAgent(f"codex:///{copied.home}")),
             doors.connection_file(get_store("work")),
@@ -236,7 +236,7 @@ def test_untouched_the_settings_get_their_bytes_back(installed: Inside) -> None:
 
 def _again() -> Any:
     from viewer.inside.agents import agent_named
-    from viewer.inside.agents.agent import Options
+    from viewer.inside.agents.agent import DoorOptions
     from viewer.stores.registry import get_store
 
-    return agent_named("codex"), get_store("work"), Options()
+    return agent_named("codex"), get_store("work"), DoorOptions()

@@ -16,7 +16,7 @@ PROGRAMS = BASE_DIR / "integrations"  # what runs inside the agents
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DoorOptions:
     """What is wanted: `notes` after a compaction, `recall` of what was summarised away, our `engine` for compactions of
     the agent itself.
     """
@@ -55,10 +55,10 @@ class InstalledAgent(ABC):
         """The agent's directory, for a store at this path."""
 
     @abstractmethod
-    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+    def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         """What is written. `own` is a directory of ours for files that the agent only needs to be told of."""
 
-    def next_steps(self, home: Path, options: Options) -> list[str]:
+    def next_steps(self, home: Path, options: DoorOptions) -> list[str]:
         """What a person has to do then, as sentences."""
         return [f"Restart {self.label}: it reads its settings when it starts."]
 

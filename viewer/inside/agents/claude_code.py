@@ -9,14 +9,14 @@ from typing import Any
 
 from viewer.inside.writing import Change, JsonItem
 
-from .agent import InstalledAgent, Options, Way, copied
+from .agent import DoorOptions, InstalledAgent, Way, copied
 
 NOTE_SECONDS, BEFORE_SECONDS = 1, 5  # after which it goes on without a hook; the door ends long before
 SERVER = "mcp__plugin_palimpsest_palimpsest"  # so the client names the server "palimpsest" of the plugin "palimpsest"
 READING = ("search_history", "read_history", "what_was_lost", "what_the_model_sees", "list_sessions")
 
 
-class ClaudeCode(InstalledAgent):
+class InsideClaudeCode(InstalledAgent):
     name, label, scheme = "claude-code", "Claude Code", "claude-code"
     notes = "The note after a compaction and the audit's warning are sent with the next prompt, and its own summaries "
     notes += "are asked to keep standing instructions and open requests."
@@ -25,7 +25,7 @@ class ClaudeCode(InstalledAgent):
     def home_of(self, place: Path) -> Path:
         return place
 
-    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+    def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         files: dict[str, Any] = {}
         if options.notes:
             files["hooks/hooks.json"] = {
@@ -49,4 +49,4 @@ def _hook(way: Way, event: str, seconds: int, **more: str) -> list[dict[str, Any
     return [{**more, "hooks": [{"type": "command", "command": command, "timeout": seconds}]}]
 
 
-AGENT = ClaudeCode()
+AGENT = InsideClaudeCode()

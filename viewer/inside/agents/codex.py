@@ -17,7 +17,7 @@ from typing import Any
 
 from viewer.inside.writing import Change, NotInstallable, TextBlock
 
-from .agent import InstalledAgent, Options, Way
+from .agent import DoorOptions, InstalledAgent, Way
 
 NOTE_SECONDS = 1  # after which it goes on without the hook; the door ends long before
 LISTING_SECONDS = 20.0  # that it may take to say what its hooks are
@@ -25,7 +25,7 @@ DEAD = "http://127.0.0.1:9"  # a proxy for a process that has nothing to ask of 
 EVENT, IN_KEY = "SessionStart", "session_start"
 
 
-class Codex(InstalledAgent):
+class InsideCodex(InstalledAgent):
     name, label, scheme = "codex", "Codex", "codex"
     notes = "Sent when the session is resumed, or compacted by Codex."
     recall = "Its tools search_history and read_history find what was summarised away."
@@ -33,7 +33,7 @@ class Codex(InstalledAgent):
     def home_of(self, place: Path) -> Path:
         return place
 
-    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+    def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         path = home / "config.toml"
         plain = _without_ours(path)
         tables = [_hook(way)] if options.notes else []
@@ -45,7 +45,7 @@ class Codex(InstalledAgent):
         _parsed(path, block.put(plain), "would not be valid TOML with what is to be added: write it by hand")
         yield block
 
-    def next_steps(self, home: Path, options: Options) -> list[str]:
+    def next_steps(self, home: Path, options: DoorOptions) -> list[str]:
         if options.notes and shutil.which("codex") is None:
             return ["Start Codex, type /hooks and trust the hook: it runs none that nobody trusts."]
         if options.notes:
@@ -146,4 +146,4 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-AGENT = Codex()
+AGENT = InsideCodex()

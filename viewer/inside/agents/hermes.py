@@ -8,13 +8,13 @@ from pathlib import Path
 
 from viewer.inside.writing import Change, YamlItem
 
-from .agent import InstalledAgent, Options, Way, copied
+from .agent import DoorOptions, InstalledAgent, Way, copied
 
 NAME = "palimpsest"  # of the plugin and of its context engine
 OWN_ENGINE = "compressor"  # what Hermes takes if config.yaml names none
 
 
-class Hermes(InstalledAgent):
+class InsideHermes(InstalledAgent):
     name, label, scheme = "hermes", "Hermes", "sqlite"
     notes = "The note after a compaction is added to your next message."
     recall = "Hermes has the tools search_history and read_history."
@@ -23,7 +23,7 @@ class Hermes(InstalledAgent):
     def home_of(self, place: Path) -> Path:
         return place.parent
 
-    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+    def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         door = {"door": list(way.door), "options": asdict(options)}
         yield from copied("hermes", home / "plugins" / NAME, {"door.json": door})
         config = str(home / "config.yaml")
@@ -32,4 +32,4 @@ class Hermes(InstalledAgent):
             yield YamlItem(config, ("context", "engine"), NAME, instead_of=OWN_ENGINE)
 
 
-AGENT = Hermes()
+AGENT = InsideHermes()

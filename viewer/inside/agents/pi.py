@@ -8,10 +8,10 @@ from pathlib import Path
 
 from viewer.inside.writing import Change
 
-from .agent import InstalledAgent, Options, Way, copied
+from .agent import DoorOptions, InstalledAgent, Way, copied
 
 
-class Pi(InstalledAgent):
+class InsidePi(InstalledAgent):
     name, label, scheme = "pi", "pi", "pi"
     notes = "The note after a compaction is sent with the next prompt, and stays in pi's history."
     recall = "Every session has an MCP server with search_history and read_history. pi before 0.99 has no MCP."
@@ -20,9 +20,9 @@ class Pi(InstalledAgent):
     def home_of(self, place: Path) -> Path:
         return place
 
-    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+    def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         door = {"door": list(way.door), "mcp": list(way.mcp), "options": asdict(options)}
         yield from copied("pi", home / "extensions" / "palimpsest", {"door.json": door})
 
 
-AGENT = Pi()
+AGENT = InsidePi()

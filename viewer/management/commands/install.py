@@ -6,7 +6,7 @@ from typing import Any
 
 from viewer.inside import doors
 from viewer.inside.agents import NAMES
-from viewer.inside.agents.agent import Options
+from viewer.inside.agents.agent import DoorOptions
 from viewer.management.quick import QuickCommand
 from viewer.stores.errors import StoreError
 
@@ -40,7 +40,7 @@ class Command(QuickCommand):
                 for line in (*doors.remove(store), f"Removed from {found.label}: {store.name}."):
                     self.stdout.write(line)
                 return
-            chosen = Options(options["notes"], options["recall"], options["engine"])
+            chosen = DoorOptions(options["notes"], options["recall"], options["engine"])
             planned = doors.plan(found, store, chosen)
             for file in planned.files:
                 self.stdout.write(file.diff)

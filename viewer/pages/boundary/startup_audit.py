@@ -15,6 +15,7 @@ from compaction import redaction
 from viewer.enforcement import events
 from viewer.enforcement.audit_statistics import asks_for_events
 from viewer.enforcement.models import Audit
+from viewer.inside import doors
 from viewer.pages.http import shows_refusals, tab
 from viewer.pages.parts.audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
 from viewer.pages.parts.boundary import find
@@ -90,7 +91,7 @@ def _page(opened: OpenSession, handoff_id: int, standing: AuditStatus, audit: Au
 
 def _offered(store: Store) -> str | SafeString:
     """How the agent gets the notes."""
-    return GIVEN if asks_for_events(store.name) else told(store)
+    return GIVEN if asks_for_events(store.name) else told(store, doors.door_of(store))
 
 
 def _redacted(text: str, opened: OpenSession) -> str:

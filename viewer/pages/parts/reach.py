@@ -52,9 +52,8 @@ def _rules(rules: Rules, own: str, door: Door | None, *, carried: bool) -> str:
     return "In the summary, until the agent compacts by itself."
 
 
-def told(store: Store, door: Door | None = None) -> str | SafeString:
-    """How a text after a compaction reaches the agent of a store; `door` is what is installed there, if it is known."""
-    door = door or doors.door_of(store)
+def told(store: Store, door: Door | None) -> str | SafeString:
+    """How a text after a compaction reaches the agent of a store with this door."""
     if door is not None and doors.options_of(door).notes:
         if door.called_at is None:
             return f"{ONLY_SHOWN} It is installed, but the agent has not called yet: restart it."

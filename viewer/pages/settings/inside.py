@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from viewer.inside import doors
-from viewer.inside.agents.agent import InstalledAgent, Options
+from viewer.inside.agents.agent import DoorOptions, InstalledAgent
 from viewer.inside.models import Door
 from viewer.inside.writing import NotInstallable
 from viewer.pages.http import page, shows_refusals
@@ -35,9 +35,9 @@ class OptionsForm(forms.Form):
                 self.fields[name] = forms.BooleanField(label=LABELS[name], help_text=explained, required=False)
 
     @property
-    def options(self) -> Options:
+    def options(self) -> DoorOptions:
         """What was chosen; nothing that the agent does not offer."""
-        return Options(**{name: bool(self.cleaned_data.get(name)) for name in NAMES})
+        return DoorOptions(**{name: bool(self.cleaned_data.get(name)) for name in NAMES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ShownDoor:
     @property
     def parts(self) -> str:
         """What is installed, with commas between."""
-        options = doors.options_of(self.door) if self.door else Options(False, False, False)
+        options = doors.options_of(self.door) if self.door else DoorOptions(False, False, False)
         return ", ".join(LABELS[name].lower() for name in NAMES if getattr(options, name))
 
 
@@ -67,7 +67,7 @@ def door(request: HttpRequest, store: str) -> HttpResponse:
     """What is installed in the agent of a store, and exactly what would be written."""
     agent, target = _agent_of(store)
     installed = doors.door_of(target)
-    chosen = doors.options_of(installed) if installed else Options()
+    chosen = doors.options_of(installed) if installed else DoorOptions()
     data = request.GET if "show" in request.GET else {name: getattr(chosen, name) for name in NAMES}
     form = OptionsForm(agent, data)
     form.is_valid()
