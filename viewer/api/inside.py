@@ -7,9 +7,10 @@ from ninja import Router, Schema
 from ninja.errors import HttpError
 
 from compaction import programs
-from viewer.enforcement import auditing, events
+from viewer.enforcement import auditing, early, events
 from viewer.history import index_cache
 from viewer.inside import doors
+from viewer.inside.agents import agent_named
 from viewer.inside.models import Door
 from viewer.runs import pins
 from viewer.stores.base import Store
@@ -60,15 +61,25 @@ def note(request: HttpRequest, call: CallIn) -> TextOut:
     """The waiting note after a compaction, and the audit's warning. Nobody else is given them for some seconds; they
     are delivered once they are acknowledged.
     """
-    store = _store(request)
+    door, store = _door(request)
     key = (store.name, call.session_id)
     if call.compacted or key in _COMPACTED:  # a worker may not have seen it yet
         with open_store(store) as reader:
             session = reader.session(call.session_id)
             auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
     (_COMPACTED.add if call.compacted else _COMPACTED.discard)(key)
-    offered = events.offer(store, call.session_id)
-    return TextOut(text="\n\n".join(map(events.text_of, offered)), events=[event.pk for event in offered])
+    offered = []
+    for event in events.offer(store, call.session_id):
+        if early.is_passed_on(event):
+            events.acknowledge(event)
+        else:
+            offered.append(event)
+    texts, numbers = list(map(events.text_of, offered)), [event.pk for event in offered]
+    if call.compacted and agent_named(door.agent).writes_late:
+        if all(event.kind != "note" for event in offered):
+            texts.append(events.text_for(store, rules_of(store, session)))
+        numbers.append(early.give(store.name, session.id))
+    return TextOut(text="\n\n".join(filter(None, texts)), events=numbers)
 
 
 @router.post("/inside/acknowledge", auth=INSIDE, response=answers(TextOut), summary="The texts are passed on now")
@@ -76,6 +87,9 @@ def acknowledge(request: HttpRequest, call: AcknowledgeIn) -> TextOut:
     """Mark the events as delivered."""
     store = _store(request)
     for number in call.events:
+        if number < 0:
+            early.acknowledge(number)
+            continue
         event = events.get_event(number)
         if event.store == store.name:
             events.acknowledge(event)
@@ -103,9 +117,13 @@ def carried(request: HttpRequest, call: CallIn) -> CarriedOut:
 
 
 def _store(request: HttpRequest) -> Store:
-    """The store of the door that calls, which is noted."""
+    return _door(request)[1]
+
+
+def _door(request: HttpRequest) -> tuple[Door, Store]:
+    """The door that calls, which is noted, and its store."""
     door = Door.objects.filter(token=request.auth).first()  # type: ignore[attr-defined]
     if door is None:
         raise HttpError(403, "This token is of no agent: install the door again.")
     doors.called(door)
-    return get_store(door.store)
+    return door, get_store(door.store)

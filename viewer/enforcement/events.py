@@ -17,7 +17,7 @@ from viewer.runs.plain import plain
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import get_store
-from viewer.workspaces.rules import existing, zone_of
+from viewer.workspaces.rules import Rules, existing, zone_of
 
 from .notes import event_text, warning_text
 
@@ -129,6 +129,21 @@ def text_of(event: Event) -> str:
         sections=event.sections,
         files=files_of(event),
         compacted_at=compacted,
+        now=spoken_time(now),
+        day=now.date(),
+    )
+
+
+def text_for(store: Store, rules: Rules) -> str:
+    """The text of a note for a compaction that is being made now, "" without rules."""
+    if not rules.sections:
+        return ""
+    now = timezone.now().astimezone(zone_of(store))
+    return event_text(
+        source=rules.source,
+        sections=rules.sections,
+        files=existing(rules.workspace, rules.named, now.date()),
+        compacted_at=spoken_time(now),
         now=spoken_time(now),
         day=now.date(),
     )

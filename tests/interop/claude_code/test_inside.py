@@ -23,7 +23,7 @@ from tests.interop.fetched import NotInstalled
 from tests.store_api import StoreApi
 
 from .client import Client, program
-from .scenes import new_session
+from .scenes import new_session, shell
 from .service import Service, calls, says, text_of
 
 TURNS = 8
@@ -190,6 +190,20 @@ def test_its_own_compaction_gets_a_note_as_well(installed: Inside) -> None:
     body = installed.turn("After, before a worker looked.")
     assert times(EVENT_START, body) == 1
     assert installed.statuses() == [("note", "delivered")]
+    assert times(EVENT_START, installed.turn("And on.")) == 1
+
+
+def test_a_turn_that_is_compacted_midway_goes_on_with_the_note(installed: Inside) -> None:
+    installed.client.options["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] = "100000"
+    installed.client.service.replies += [calls(shell("echo a"), input_tokens=150_000), says("Done.")]
+    installed.turn("A great deal.")
+    assert len(installed.client.service.of("summary")) == 1
+    assert times(EVENT_START, installed.client.service.of("turn")[-1]) == 1
+    with installed.client.open(installed.session) as conversation:
+        conversation.turn("And on.")
+        conversation.turn("And on again.")
+    assert times(EVENT_START, installed.client.service.of("turn")[-1]) == 1
+    assert installed.statuses()[0] == ("note", "delivered")
 
 
 @contextmanager

@@ -41,6 +41,7 @@ class InstalledAgent(ABC):
     stores' addresses.
 
     `notes`, `recall` and `engine` say in a sentence what reaches the agent, "" where it is not offered.
+    `writes_late`: it calls after a compaction before it writes that.
     """
 
     name: ClassVar[str]
@@ -49,6 +50,7 @@ class InstalledAgent(ABC):
     notes: ClassVar[str] = ""
     recall: ClassVar[str] = ""
     engine: ClassVar[str] = ""
+    writes_late: ClassVar[bool] = False
 
     @abstractmethod
     def home_of(self, place: Path) -> Path:

@@ -20,6 +20,7 @@ class InsideClaudeCode(InstalledAgent):
     name, label, scheme = "claude-code", "Claude Code", "claude-code"
     notes = "The note after a compaction and the audit's warning are sent with the next prompt, and its own summaries "
     notes += "are asked to keep standing instructions and open requests."
+    writes_late = True
     recall = "Its tools search_history and read_history find what was summarised away."
 
     def home_of(self, place: Path) -> Path:
