@@ -21,6 +21,7 @@ from tests.factories.stores import HermesStore
 from tests.workspace_session import WorkspaceSession, furnish
 from viewer.enforcement.models import Event
 from viewer.inside.models import Door
+from viewer.inside.writing import NotInstallable
 from viewer.models import ApiToken
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -139,3 +140,11 @@ def test_any_input_leaves_the_agent_alone(door: TestDoor) -> None:
     for given in compacted:
         done = door.run("compact", **given)
         assert (done.returncode, set(json.loads(done.stdout))) == (1, {"error"})
+
+
+def test_a_database_that_is_not_in_a_home_of_hermes_has_no_plugin(tmp_path: Path) -> None:
+    from viewer.inside.agents.hermes import AGENT
+
+    assert AGENT.home_of(tmp_path / "state.db") == tmp_path
+    with pytest.raises(NotInstallable):
+        AGENT.home_of(tmp_path / "copy.db")

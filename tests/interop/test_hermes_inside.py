@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.test import Client
 from pytest_django import Settings
 
 from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START, is_handoff
@@ -139,7 +140,7 @@ def inside(
 OpenDoor = Callable[..., TestDoor]
 
 
-def install(inside: InsideHermes, open_door: OpenDoor, **options: bool) -> TestDoor:  # noqa: F811
+def install(inside: InsideHermes, open_door: OpenDoor, **options: bool) -> TestDoor:
     from viewer.inside.agents.hermes import AGENT
 
     door = open_door(inside.store, AGENT, **options)
@@ -152,7 +153,7 @@ def count(messages: list[dict[str, Any]], text: str) -> int:
     return sum(str(message.get("content")).count(text) for message in messages)
 
 
-def test_it_goes_again_without_a_trace(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_it_goes_again_without_a_trace(inside: InsideHermes, open_door: OpenDoor) -> None:
     from viewer.inside import doors
 
     before = inside.files()
@@ -186,7 +187,7 @@ def judged(inside: InsideHermes) -> dict[str, Any]:
     return dict(audits[0])
 
 
-def test_the_note_is_in_the_next_request_once(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_the_note_is_in_the_next_request_once(inside: InsideHermes, open_door: OpenDoor) -> None:
     inside.resume()
     inside.talk()
     install(inside, open_door)
@@ -207,7 +208,7 @@ def test_the_note_is_in_the_next_request_once(inside: InsideHermes, open_door: O
     assert (count(sent, EVENT_START), count(sent, WARNING_START)) == (1, 1)
 
 
-def test_the_audit_is_passed_by_reading(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_the_audit_is_passed_by_reading(inside: InsideHermes, open_door: OpenDoor) -> None:
     inside.resume()
     inside.talk()
     install(inside, open_door)
@@ -221,7 +222,7 @@ def test_the_audit_is_passed_by_reading(inside: InsideHermes, open_door: OpenDoo
     assert count(inside.asked("And further?"), WARNING_START) == 0
 
 
-def test_hermes_own_compaction_is_by_our_engine(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_hermes_own_compaction_is_by_our_engine(inside: InsideHermes, open_door: OpenDoor) -> None:
     install(inside, open_door, engine=True)
     inside.model.calls = [[("terminal", {"command": "echo one"}), ("terminal", {"command": "echo two"})]]
     inside.talk()
@@ -245,25 +246,30 @@ def test_hermes_own_compaction_is_by_our_engine(inside: InsideHermes, open_door:
     assert summary.count(RULES_OPEN) == 1 and RULE in summary, "the rules outlive the next compaction"
     newest = inside.boundaries()[-1]
     assert newest["by"] == "by Palimpsest, inside Hermes" and newest["undoable"]
+    page = Client().get(f"/stores/hermes/sessions/{SESSION}").content.decode()
+    assert "by Palimpsest, inside Hermes" in page and "by Hermes" not in page
 
 
-def test_it_compacts_by_itself_at_hermes_threshold(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_it_compacts_by_itself_at_hermes_threshold(inside: InsideHermes, open_door: OpenDoor) -> None:
+    with open(inside.home / "config.yaml", "a") as config:
+        config.write("compression:\n  threshold: 0.9\n  protect_last_n: 12\n  target_ratio: 0.3\n")
+    inside.start()
     inside.resume()
     own = inside.hermes.ask("engine")
     inside.talk()
     install(inside, open_door, engine=True)
-    assert inside.hermes.ask("engine") == {**own, "name": "palimpsest"}
+    assert own["protect_last_n"] == 12 and inside.hermes.ask("engine") == {**own, "name": "palimpsest"}
     inside.model.prompt_tokens = own["threshold_tokens"] + 1_000
     inside.model.calls = [[("terminal", {"command": "echo one"})]]
     inside.asked("Go on.")
     inside.model.prompt_tokens = 100
     sent = inside.asked("And now?")
     assert inside.summaries() == 0
-    assert sum(map(is_handoff, sent)) == 1 and count(sent, "Question 3:") <= 1
+    assert sum(map(is_handoff, sent)) == 1 and len(sent) < 2 * TURNS
     assert {each["by"] for each in inside.boundaries()} == {"by Palimpsest, inside Hermes"}
 
 
-def test_a_compaction_inside_can_be_undone(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_a_compaction_inside_can_be_undone(inside: InsideHermes, open_door: OpenDoor) -> None:
     from viewer.runs import service
 
     install(inside, open_door, engine=True)
@@ -275,7 +281,7 @@ def test_a_compaction_inside_can_be_undone(inside: InsideHermes, open_door: Open
     assert [(each["role"], each["content"]) for each in inside.hermes.conversation(SESSION)] == before
 
 
-def test_few_messages_are_left_alone(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_few_messages_are_left_alone(inside: InsideHermes, open_door: OpenDoor) -> None:
     install(inside, open_door, engine=True)
     inside.hermes.turn("One question.")
     held = inside.hermes.conversation(SESSION)
@@ -283,7 +289,7 @@ def test_few_messages_are_left_alone(inside: InsideHermes, open_door: OpenDoor) 
 
 
 @pytest.mark.parametrize("broken", ["connection", "python"])
-def test_hermes_compacts_itself_where_we_fail(broken: str, inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_hermes_compacts_itself_where_we_fail(broken: str, inside: InsideHermes, open_door: OpenDoor) -> None:
     door = install(inside, open_door, engine=True)
     if broken == "connection":
         door.connection.unlink()
@@ -300,7 +306,7 @@ def test_hermes_compacts_itself_where_we_fail(broken: str, inside: InsideHermes,
     assert [each["by"] for each in inside.boundaries()] == ["by Hermes"]
 
 
-def test_rules_with_notes_alone(inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_rules_with_notes_alone(inside: InsideHermes, open_door: OpenDoor) -> None:
     """Hermes' own summary does not have the rules, and the note after it brings them back."""
     install(inside, open_door)
     inside.talk()
@@ -325,7 +331,7 @@ for line in sys.stdin:
 """
 
 
-def test_recall_is_called_and_answered(inside: InsideHermes, open_door: OpenDoor, tmp_path: Path) -> None:  # noqa: F811
+def test_recall_is_called_and_answered(inside: InsideHermes, open_door: OpenDoor, tmp_path: Path) -> None:
     door = install(inside, open_door)
     (tmp_path / "mcp.py").write_text(STAND_IN)
     door.change(mcp=[sys.executable, str(tmp_path / "mcp.py")])
@@ -341,7 +347,7 @@ def test_recall_is_called_and_answered(inside: InsideHermes, open_door: OpenDoor
 
 
 @pytest.mark.parametrize("problem", ["stopped", "slow", "revoked"])
-def test_a_turn_is_unharmed(problem: str, inside: InsideHermes, open_door: OpenDoor) -> None:  # noqa: F811
+def test_a_turn_is_unharmed(problem: str, inside: InsideHermes, open_door: OpenDoor) -> None:
     inside.resume()
     inside.talk()
     door = install(inside, open_door)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from viewer.inside.writing import Change, YamlItem
+from viewer.inside.writing import Change, NotInstallable, YamlItem
 
 from .agent import DoorOptions, InstalledAgent, Way, copied
 
@@ -21,6 +21,8 @@ class InsideHermes(InstalledAgent):
     engine = "Palimpsest's engine makes the compactions of Hermes itself, without a model, at Hermes' own threshold."
 
     def home_of(self, place: Path) -> Path:
+        if place.name != "state.db":
+            raise NotInstallable(f"{place} is not in a home of Hermes, where it is called state.db.")
         return place.parent
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
