@@ -13,6 +13,7 @@ from tests.agents.pi.by_hand import CWD, PiByHand, agent, ask, said, session_id,
 from tests.agents.pi.strange import strange_entries
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import talk
+from tests.agents.writing import compacted
 from tests.slow import one_in
 from viewer.enforcement.reads import reads_of
 from viewer.stores.message import ReportedCompaction, message_of
@@ -79,6 +80,22 @@ def test_what_no_person_said_is_named(agent: PiByHand, session_id: str) -> None:
         index = history(reader, session_id)
         assert (index.in_context, len(index.live), index.records) == (4, 3, 1)
         assert reader.session(session_id).first_words == ""
+
+
+@pytest.mark.django_db
+def test_what_is_not_sent_may_be_among_what_is_kept(agent: PiByHand, session_id: str) -> None:
+    """A command that the model is not shown; OpenClaw writes such a row for each call by its tool search."""
+    for number in range(8):
+        ask(agent, f"{number}: {'A great deal grows there. ' * 99}")
+        answer(agent, f"{number}, and all of it. {'It is watered at noon. ' * 99}")
+    shell = {"role": "bashExecution", "command": "ls", "output": "", "excludeFromContext": True, "timestamp": 1}
+    ask(agent, "And now?")
+    agent.append("s", "message", message=shell)
+    answer(agent, "Now.")
+    compacted(agent)
+    with opened(agent) as reader:
+        (_, summary), *kept = (each for each in sent(reader, session_id) if each[0] != "session_meta")
+        assert "Finish." in summary and kept[-2:] == [("user", "And now?"), ("assistant", "Now.")] and len(kept) < 16
 
 
 def test_an_edit_of_what_is_sent(agent: PiByHand, session_id: str) -> None:

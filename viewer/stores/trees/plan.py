@@ -16,6 +16,7 @@ from viewer.stores.errors import CompactionConflict
 
 from .codec import EntrySource
 from .messages import EntryMessages
+from .records import OWN_RECORD
 
 CHANGED = (
     "Messages this summary was made from were changed or taken back since. Nothing was written and the summary is "
@@ -69,7 +70,7 @@ def planned_end(messages: EntryMessages, planned: Sequence[int], edits: Sequence
     """What the edits of a plan mean for the current context. Raises CompactionConflict."""
     before, content, after = around_handoff(edits)
     kept_ids = [edit.id for edit in after if isinstance(edit, KeepMessage)]
-    sent = [each for each in planned if messages.is_sent(each)]
+    sent = [each for each in planned if messages.is_sent(each) and messages.role_of(each) != OWN_RECORD]
     if before or len(kept_ids) != len(after) or (kept_ids and kept_ids != sent[-len(kept_ids) :]):
         raise CompactionConflict(NOT_AN_END)
     later = messages.live[len(planned) :]
