@@ -74,7 +74,7 @@ def title(
         return _changed(_word(tool if tool in (_WRITE, _CREATE) else EDIT, result), change, cwd)
     what = tool.what(arguments) if tool is not None and isinstance(arguments, dict) else None
     if tool is None or what is None:
-        return Title(short or "tool", within(_key_argument(arguments, text), cwd), known=False)
+        return Title(short or "tool", within(key_argument(arguments, text), cwd), known=False)
     did = _word(tool, result)
     path = (tool.where(arguments) if tool.where is not None else None) or ""
     if tool is SHELL:
@@ -141,7 +141,7 @@ def _changed(did: str, change: Change, cwd: str) -> Title:
     return Title(did, what, True, path_end(near(path, cwd)), path_end(path), added=change.added, removed=change.removed)
 
 
-def _key_argument(arguments: Any, text: str) -> str:
+def key_argument(arguments: Any, text: str) -> str:
     if not isinstance(arguments, dict):
         return line(text, LIMIT)
     for name in KEY_ARGUMENTS:

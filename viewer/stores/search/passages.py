@@ -119,10 +119,10 @@ def _composed(text: str) -> str:
 
 def _calls(content: Any, tool_calls: list[dict[str, Any]]) -> list[str]:
     calls = messages.calls({"content": content, "tool_calls": tool_calls})
-    return [f"{call.name} {_arguments(call.arguments)}" for call in calls]
+    return [f"{call.name} {arguments_text(call.arguments)}" for call in calls]
 
 
-def _arguments(text: str) -> str:
+def arguments_text(text: str) -> str:
     """The arguments of a call without JSON's quotes and escapes, each with its name."""
     try:
         value = json.loads(text)
