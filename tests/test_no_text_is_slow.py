@@ -170,7 +170,8 @@ ELSEWHERE = {
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
         viewer.stores.sqlite.reading viewer.stores.registry.get_store viewer.stores.jsonl.files
         viewer.stores.jsonl.listing viewer.stores.codex.facts viewer.stores.parsed
-        viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file""",
+        viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file
+        viewer.mcp.tools viewer.mcp.server""",
     "its model refuses what is too long": "viewer.api.shapes.options",
     "talks to a model's server": " ".join(f"viewer.runs.providers.{name}.stream" for name in PROVIDERS)
     + """

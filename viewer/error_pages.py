@@ -67,7 +67,7 @@ class OnlyForms:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if response.status_code != 405 or not is_signed_in(request) or request.path_info.startswith("/api/"):
+        if response.status_code != 405 or not is_signed_in(request) or request.path_info.startswith(("/api/", "/mcp")):
             return response
         shown = render(request, "405.html", {"back": _page_of(request)}, status=405)
         shown.headers["Allow"] = response.headers["Allow"]

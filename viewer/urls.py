@@ -1,8 +1,9 @@
-"""The site's addresses: signing in, the JSON API, the pages."""
+"""The site's addresses: signing in, the JSON API, the MCP server, the pages."""
 
 from django.urls import include, path
 
 from viewer.api import api
+from viewer.mcp.http import endpoint
 from viewer.pages.reference.views import reference
 from viewer.web import auth
 
@@ -15,5 +16,6 @@ urlpatterns = [
     path("sign-out/", auth.sign_out, name="sign-out"),
     path("api/v1/docs", reference, {"document": api.get_openapi_schema}, name="reference"),
     path("api/v1/", api.urls),
+    path("mcp", endpoint, name="mcp"),
     path("", include("viewer.pages.urls")),
 ]

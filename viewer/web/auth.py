@@ -67,17 +67,17 @@ def is_signed_in(request: HttpRequest) -> bool:
 
 
 class SignedIn:
-    """Middleware: every page needs a signed-in browser; static files, sign-in pages and the API do not.
+    """Middleware: every page needs a signed-in browser; static files, sign-in pages, the API and the MCP server do not.
 
-    The API is let through because it checks bearer tokens itself.
+    The last two are let through because they check bearer tokens themselves.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        self._open = ("/static/", "/sign-in/", "/api/")
+        self._open = ("/static/", "/sign-in/", "/api/", "/mcp/")
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info.startswith(self._open) or is_signed_in(request):
+        if f"{request.path_info}/".startswith(self._open) or is_signed_in(request):
             return self.get_response(request)
         if getattr(request, "htmx", False):
             return HttpResponseClientRedirect(reverse("sign-in-help"))
@@ -185,6 +185,12 @@ class Scope(HttpBearer):
         if api_token and self.scope not in api_token.scopes:
             raise HttpError(403, f"The token {api_token.name} does not have the scope {self.scope}.")
         return api_token
+
+
+def token_of(request: HttpRequest) -> ApiToken | None:
+    """The known token in a request's header `Authorization`."""
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return _token_of(token.strip()) if kind.lower() == "bearer" and token.strip() else None
 
 
 def require(scope: str) -> Scope:
