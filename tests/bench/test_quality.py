@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +31,7 @@ from tests.bench.quality.transcripts import HALVES, SHARED, Half, Transcript, ha
 from tests.bench.quality.ways import as_openai, newest
 
 TAIL = 4
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -345,6 +349,17 @@ def test_no_figure_falls_behind_what_was_measured(yardstick: str) -> None:
     less = [f"{what}: {found[what]}" for what, least in LEAST.get(yardstick, {}).items() if values[what] < least]
     more = [f"{what}: {found[what]}" for what, most in MOST.get(yardstick, {}).items() if values[what] > most]
     assert (less, more) == ([], [])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared sessions are not here")
+def test_recall_answers_as_many_questions_as_was_measured() -> None:
+    """In a process of its own: it sets the site up."""
+    command = [sys.executable, "-m", "tests.bench.quality", "--only", "recall", "--half", "tuning"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = dict(re.findall(r"(?m)^ +(.+?) {2,}([\d.]+) \(", printed))
+    assert float(found["answered within two calls"]) >= 0.89
+    assert float(found["answered by the first call"]) >= 0.77
 
 
 def test_the_kit_runs_the_engine() -> None:

@@ -11,6 +11,7 @@ from tests.bench.quality import (
     constraints,
     five_compactions,
     lost_in_compaction,
+    recall,
     second_compaction,
     size,
     statements,
@@ -28,6 +29,7 @@ YARDSTICKS: dict[str, Callable[[Half, Engine, bool], Iterator[Figure]]] = {
     "second": lambda half, engine, _: second_compaction.figures(whole(half), engine),
     "five": lambda half, engine, others: five_compactions.figures(parts(half), engine, others=others),
     "verdicts": lambda half, engine, _: verdicts.figures(list(verdicts.verdicts(half)), engine),
+    "recall": lambda half, *_: recall.figures(half),
     "size": lambda half, engine, _: size.figures(whole(half), engine),
 }
 

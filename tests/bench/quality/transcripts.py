@@ -85,6 +85,11 @@ def claude_code_rows(path: Path) -> Iterator[Message]:
         yield last
 
 
+def hermes_rows(path: Path) -> dict[str, list[Message]]:
+    """The messages of the sessions of a Hermes database, by title."""
+    return dict(_sessions(path))
+
+
 @cache
 def _all() -> list[Transcript]:
     return [*_claude_code(), *_hermes()] if SHARED.exists() else list(_demo())
