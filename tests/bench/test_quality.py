@@ -358,7 +358,7 @@ def test_recall_answers_as_many_questions_as_was_measured() -> None:
     command = [sys.executable, "-m", "tests.bench.quality", "--only", "recall", "--half", "tuning"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = dict(re.findall(r"(?m)^ +(.+?) {2,}([\d.]+) \(", printed))
-    assert float(found["answered within two calls"]) >= 0.89
+    assert float(found["answered within two calls"]) >= 0.93
     assert float(found["answered by the first call"]) >= 0.77
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.factories.recalled import AWAY, KEY, QUESTION, fill
 from tests.factories.stores import EmptyStore
 from viewer.recall import texts
 from viewer.recall.positions import BadPosition
+from viewer.recall.ranking import STEP, RankedPassage, nearest_first
 from viewer.recall.search import ANSWER, NothingAsked, RecalledHits, search_history
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import Reader, get_store, open_store
@@ -107,6 +109,17 @@ def test_the_next_page_has_other_texts(reader: Reader) -> None:
         if not cursor:
             break
     assert pages > 1
+
+
+def test_the_next_page_begins_with_what_is_around_the_best_match() -> None:
+    best, other, beside, same = (RankedPassage(at, start, start + 9, score) for at, start, score in
+                                 ((10, 0, 9.0), (50, 0, 3.0), (11, 0, 1.0), (10, 500, 0.5)))  # fmt: skip
+    assert nearest_first([best, other, beside, same], 1) == [
+        best,
+        replace(same, score=9.5),
+        replace(beside, score=1.0 + 9.0 * STEP),
+        replace(other, score=6.0),
+    ]
 
 
 @pytest.mark.parametrize("cursor", ["x", "!!", "W10", "\0", "\ud800", "é"])

@@ -25,6 +25,7 @@ OWN = {"person": 1.3, "agent": 1.2, "client": 0.9, "tool": 1.0}  # by author
 WIDEST = 400  # passages of a message that gain by what is elsewhere in it
 CLOSE, TOGETHER = 60, 0.3  # characters within which two terms belong together, and what that counts
 AGAIN = 0.9  # what each further passage of one message counts
+BEST, BESIDE, STEP = 8, 2, 0.8  # best passages; messages around each; what each message further away counts
 LOOKED_AT = 400  # passages, the best ones, for which that is looked at
 
 
@@ -83,6 +84,19 @@ _BLANKS = re.compile(r"\s+")
 
 def _order(passage: RankedPassage) -> tuple[float, int, int]:
     return -passage.score, -passage.at, passage.start
+
+
+def nearest_first(passages: Sequence[RankedPassage], shown: int) -> list[RankedPassage]:
+    """The passages; behind those that were `shown` first come what is around the best ones, in their messages and in
+    those before and after. So whoever asks for more sees what the best matches belong to.
+    """
+    gains: dict[int, float] = {}
+    for each in passages[:BEST]:
+        for distance in range(-BESIDE, BESIDE + 1):
+            gain = each.score * STEP ** abs(distance)
+            gains[each.at + distance] = max(gain, gains.get(each.at + distance, 0.0))
+    later = [replace(each, score=each.score + gains.get(each.at, 0.0)) for each in passages[shown:]]
+    return [*passages[:shown], *sorted(later, key=_order)]
 
 
 class _Passages:

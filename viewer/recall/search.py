@@ -10,7 +10,7 @@ from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader
 
 from . import positions
-from .ranking import RankedPassage, ranked
+from .ranking import RankedPassage, nearest_first, ranked
 from .terms import SearchTerm, terms_of
 from .texts import Author, RecalledMessage, RecalledText, SessionTexts, ShownText, shown_texts, texts_of
 
@@ -20,7 +20,6 @@ ANSWER = 6_000  # characters of the texts of one answer
 # Characters of a message that is shown whole; of a longer one, what is shown before a passage and behind it. In the
 # first answer to a question, and in later ones, which are for what the best matches do not have.
 FIRST, LATER = (1_100, 100), (500, 0)
-RANKED = 400  # passages that the answers to one question go through
 LEAST = 200  # characters: the last text of an answer is not cut to fewer
 QUESTION = 0.7  # share of the terms by which the newest prompt is the question itself
 
@@ -84,7 +83,10 @@ def search_history(
     session = reader.session(reader.newest_part(session_id))
     texts = texts_of(reader, session)
     searched = _searched(texts, terms, only)
-    windows, used = _windows(searched, ranked(searched, terms)[:RANKED], first, skip, size)
+    passages = ranked(searched, terms)
+    if first:
+        passages = nearest_first(passages, first)
+    windows, used = _windows(searched, passages, first, skip, size)
     shown = shown_texts(reader, session.id, [searched[each.at] for each in windows])
     hits = tuple(
         _hit(searched[each.at], each, shown[searched[each.at].entry.id])
