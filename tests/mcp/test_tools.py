@@ -8,6 +8,7 @@ import pytest
 
 from tests.factories.recalled import KEY, QUESTION, fill
 from tests.factories.stores import EmptyStore, HermesStore
+from viewer.inside.models import Door
 from viewer.mcp import compacting
 from viewer.mcp.tools import UNEXPECTED, Caller, answer, tools_for
 from viewer.recall import search, texts
@@ -58,6 +59,17 @@ def test_a_search_says_how_to_go_on(empty_store: EmptyStore) -> None:
     assert KEY not in read and "[redacted: " in read
     assert "· calls terminal(cat /srv/relay/config.toml)]" in read
     assert "It goes on: read_history(cursor=" in read
+
+
+def test_an_agent_that_uses_a_tool_by_what_is_installed_in_it_is_seen(empty_store: EmptyStore) -> None:
+    fill(empty_store)
+    door = Door.objects.create(agent="hermes", store=empty_store.store.name, home="/none")
+    ask("search_history", session="s", query=QUESTION)
+    door.refresh_from_db()
+    assert door.recalled_at is None, "by a token it is somebody else"
+    ask("search_history", Caller(frozenset({"read"}), empty_store.store.name), session="s", query=QUESTION)
+    door.refresh_from_db()
+    assert door.recalled_at is not None
 
 
 def test_a_cursor_leads_to_more(empty_store: EmptyStore) -> None:

@@ -168,6 +168,12 @@ def called(door: Door, *, recall: bool = False) -> None:
             Door.objects.filter(pk=door.pk).update(**{name: now})
 
 
+def recalled(store: str) -> None:
+    """Note that the agent of the store with this name used a tool of recall, if one is installed in it."""
+    if door := Door.objects.filter(store=store).first():
+        called(door, recall=True)
+
+
 def _own(store: str) -> Path:
     return Path(settings.DATA_DIR, "inside", store)
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import compaction
 from compaction import redaction
+from viewer.inside import doors
 from viewer.recall import reading, search, sessions, state
 from viewer.recall.sessions import RecallSession
 from viewer.stores.base import Store
@@ -231,7 +232,10 @@ def answer(caller: Caller, name: str, arguments: Mapping[str, Any]) -> ToolAnswe
         return ToolAnswer(f"{name} needs the scope {tool.scope}, which was not given here.", is_error=True)
     try:
         asked = tool.arguments.model_validate(dict(arguments))
-        return ToolAnswer(sanitized(tool.answer(caller, asked)))
+        text = sanitized(tool.answer(caller, asked))
+        if caller.store:
+            doors.recalled(caller.store)
+        return ToolAnswer(text)
     except ValidationError as wrong:
         problems = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in wrong.errors())
         return ToolAnswer(sanitized(f"These arguments cannot be used: {problems}"), is_error=True)
