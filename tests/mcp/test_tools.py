@@ -63,11 +63,11 @@ def test_a_search_says_how_to_go_on(empty_store: EmptyStore) -> None:
 
 def test_an_agent_that_uses_a_tool_by_what_is_installed_in_it_is_seen(empty_store: EmptyStore) -> None:
     fill(empty_store)
-    door = Door.objects.create(agent="hermes", store=empty_store.store.name, home="/none")
+    door = Door.objects.create(agent="hermes", store="own", home="/none")
     ask("search_history", session="s", query=QUESTION)
     door.refresh_from_db()
     assert door.recalled_at is None, "by a token it is somebody else"
-    ask("search_history", Caller(frozenset({"read"}), empty_store.store.name), session="s", query=QUESTION)
+    ask("search_history", Caller(frozenset({"read"}), "own"), session="s", query=QUESTION)
     door.refresh_from_db()
     assert door.recalled_at is not None
 
