@@ -26,12 +26,12 @@ class InsideHermes(InstalledAgent):
         return place.parent
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
-        door = {"door": list(way.door), "options": asdict(options)}
-        yield from copied("hermes", home / "plugins" / NAME, {"door.json": door})
         config = str(home / "config.yaml")
         yield YamlItem(config, ("plugins", "enabled"), NAME, in_list=True)
         if options.engine:
             yield YamlItem(config, ("context", "engine"), NAME, instead_of=OWN_ENGINE)
+        door = {"door": list(way.door), "options": asdict(options)}
+        yield from copied("hermes", home / "plugins" / NAME, {"door.json": door})
 
 
 AGENT = InsideHermes()
