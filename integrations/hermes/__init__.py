@@ -17,7 +17,7 @@ from typing import Any
 logger = logging.getLogger(__name__)
 SETTINGS = Path(__file__).with_name("door.json")
 NOTE_SECONDS = 10.0  # the command ends by itself much earlier
-RECALL_SECONDS = 60.0
+RECALL_SECONDS = 120.0  # the server starts for each answer
 FLAG, SUMMARY_STARTS = "_compressed_summary", ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:", "[PRIOR CONTEXT")
 SESSION = {"session": {"type": "string", "description": "Id of a session. Without it: the session you are in."}}
 CURSOR = {"cursor": {"type": "string", "description": "From an earlier answer, to go on."}}

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -346,6 +347,22 @@ def test_recall_is_called_and_answered(inside: InsideHermes, open_door: OpenDoor
     inside.calls("read_history", around=3)
     inside.hermes.turn("And before?")
     assert "Palimpsest does not answer." in str(inside.sent()[-1]["content"])
+
+
+@pytest.mark.skipif(find_spec("viewer.mcp") is None, reason="the MCP server is not in this version")
+def test_recall_finds_what_was_summarised_away(inside: InsideHermes, open_door: OpenDoor) -> None:
+    inside.resume()
+    inside.talk()
+    door = install(inside, open_door)
+    environment = json.loads(door.connection.read_text())["environment"]
+    door.change(environment={**environment, "PALIMPSEST_STORES": f"hermes=sqlite:///{inside.home}/state.db"})
+    compact_here(inside)
+    inside.start()
+    inside.resume()
+    inside.hermes.turn("Are you there?")
+    inside.calls("search_history", query="Which ticket was question 3 about?")
+    inside.hermes.turn("What was it?")
+    assert "T-4003" in str(inside.sent()[-1]["content"])
 
 
 @pytest.mark.parametrize("problem", ["stopped", "slow", "revoked"])
