@@ -35,7 +35,7 @@ from .redaction import redact
 from .strategy import STRATEGIES, Strategy, first_plan
 from .tokens import Counter, counter_for, message_tokens
 
-OPTIONS = ("focus", "keep_last", "handoff", "rules", "recall")
+OPTIONS = ("focus", "keep_last", "handoff", "rules", "recall", "summary_tokens")
 MOST_INSTRUCTIONS = 20  # lines of each kind, and characters of all: an agent reads them before its whole transcript
 LONGEST_INSTRUCTIONS = 6_000
 
@@ -47,7 +47,8 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     counted), `focus`, `keep_last`, `handoff` ("plain", "hermes"), `rules` and `pinned` (a text and a list of texts that
     follow the summary; without them those of the summary before), `recall` (whether the agent has our tools), `today`
     (YYYY-MM-DD), `strategy` ("summary"; with "automatic" old tool output is shortened instead where that alone saves
-    half); with `alone` also `previous` (the summary before, to be carried on). Other keys are ignored.
+    half), `summary_tokens` (the maximum of a summary); with `alone` also `previous` (the summary before, to be carried
+    on). Other keys are ignored.
     """
     try:
         messages = checked(given.get("messages") or ())

@@ -237,7 +237,7 @@ def test_our_engine_makes_its_compactions(furnish: Furnish) -> None:
         )
     assert sorted(inside.work.client.files()) == [inside.work.file], "the session is the same"
     made = sorted(inside.work.store_api.compactions(inside.work.session), key=lambda each: str(each["at"]))
-    assert [each["summary"].startswith(BY_ENGINE) for each in made] == [True, True] and made[-1]["undoable"]
+    assert [each["by"] for each in made] == ["by Palimpsest, inside pi"] * 2 and made[-1]["undoable"]
     for each in reversed(made):
         inside.work.age()
         undoing.undo(get_store("work"), inside.work.session, each["handoff_id"])

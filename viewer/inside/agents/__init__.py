@@ -6,7 +6,7 @@ from importlib import import_module
 
 from .agent import InstalledAgent
 
-NAMES = ("hermes", "claude-code", "codex", "pi")
+NAMES = ("hermes", "claude-code", "codex", "openclaw", "pi")
 
 
 def agent_named(name: str) -> InstalledAgent:

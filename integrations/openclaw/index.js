@@ -1,0 +1,122 @@
+/**
+ * Palimpsest inside OpenClaw. `door.json`, next to this file, says how the site is reached and what is wanted of it.
+ *
+ * A turn waits for a note for at most NOTE_MS, and whatever goes wrong, OpenClaw goes on as if there were no Palimpsest.
+ */
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+const NOTE_MS = 200;
+const ENGINE_MS = 60_000;
+const BY_ITSELF = ["heartbeat", "memory"]; // turns that nobody asked for
+const SUMMARY_TOKENS = 3_000; // OpenClaw cuts a summary with all that it adds at 16,000 characters
+const RULES = /<workspace-critical-rules>\n[^]*?\n<\/workspace-critical-rules>/g;
+const CARRIED = /\n\n<(?:pinned-messages|workspace-critical-rules)>\n[^]*$/;
+
+export default function register(api) {
+  const door = JSON.parse(readFileSync(new URL("door.json", import.meta.url), "utf8"));
+  const sessions = new Map(); // session ids by their keys: within a run its compaction is announced by key alone
+  const compacting = new Map(); // when the compactions of sessions began
+  const compacted = new Set(); // sessions that have compacted since their last prompt
+  const noted = new Map(); // the newest note of each session with its run, whose prompt may be built again
+  const idOf = (ctx) => ctx.sessionId ?? sessions.get(ctx.sessionKey);
+
+  api.on("before_compaction", (_event, ctx) => {
+    if (idOf(ctx)) compacting.set(idOf(ctx), Date.now());
+  });
+
+  api.on("after_compaction", (_event, ctx) => {
+    compacting.delete(idOf(ctx));
+    compacted.add(idOf(ctx));
+  });
+
+  if (door.options.notes || door.options.engine) {
+    api.on("before_prompt_build", async (_event, ctx) => {
+      const id = ctx.sessionId;
+      if (!id) return;
+      if (ctx.sessionKey) sessions.set(ctx.sessionKey, id);
+      if (!door.options.notes || BY_ITSELF.includes(ctx.trigger)) return;
+      const before = noted.get(id);
+      if (before && before.run === ctx.runId) return { prependContext: before.text };
+      noted.delete(id);
+      const text = await ask(door, "note", { session_id: id, compacted: compacted.delete(id) }, door.note_ms ?? NOTE_MS);
+      if (!text.trim()) return;
+      noted.set(id, { run: ctx.runId, text });
+      return { prependContext: text };
+    });
+  }
+
+  if (door.options.engine) {
+    api.registerCompactionProvider({
+      id: "palimpsest",
+      label: "Palimpsest",
+      async summarize({ messages, previousSummary, signal }) {
+        const given = {
+          session_id: theOnly(compacting),
+          messages: chat(messages),
+          alone: true,
+          previous: previousSummary,
+          summary_tokens: SUMMARY_TOKENS,
+        };
+        const { summary } = JSON.parse(await ask(door, "compact", given, ENGINE_MS, signal)); // throws: OpenClaw makes it
+        const repeated = api.config?.agents?.defaults?.compaction?.postCompactionSections?.length;
+        return carriedFirst(repeated ? summary.replace(RULES, "") : summary); // OpenClaw adds the rules itself
+      },
+    });
+  }
+}
+
+/** The summary with what it carries word for word directly behind its first line: OpenClaw cuts a long one at the end. */
+function carriedFirst(summary) {
+  const carried = summary.match(CARRIED)?.[0].trim();
+  return carried ? summary.replace(CARRIED, "").replace(/\n\n/, () => `\n\n${carried}\n\n`) : summary;
+}
+
+/** The session that compacts now; "" if several do: a provider is not given the session. */
+function theOnly(compacting) {
+  for (const [id, since] of compacting) if (since < Date.now() - ENGINE_MS) compacting.delete(id);
+  return compacting.size === 1 ? [...compacting.keys()][0] : "";
+}
+
+/** What the door answers to an event, "" for nothing or too late. */
+function ask(door, event, given, timeout, signal) {
+  return new Promise((resolve) => {
+    const [program, ...words] = [...door.door, event];
+    const child = spawn(program, words, { timeout, signal, killSignal: "SIGKILL", stdio: ["pipe", "pipe", "ignore"] });
+    let text = "";
+    child.on("error", () => resolve(""));
+    child.on("close", (code) => resolve(code === 0 ? text : ""));
+    child.stdout.setEncoding("utf8").on("data", (part) => (text += part));
+    child.stdin.on("error", () => {}); // it ended without reading all
+    child.stdin.end(JSON.stringify(given));
+  });
+}
+
+/** OpenClaw's messages in the shape of OpenAI's chat completions, which the engine reads. */
+function chat(messages) {
+  return messages.flatMap(({ role, content, timestamp, ...message }) => {
+    if (role === "assistant") {
+      const calls = content.filter((block) => block.type === "toolCall").map(called);
+      return [{ role, content: textOf(content), timestamp, ...(calls.length ? { tool_calls: calls } : {}) }];
+    }
+    if (role === "toolResult") {
+      return [{ role: "tool", tool_call_id: message.toolCallId, name: message.toolName, content: textOf(content), timestamp }];
+    }
+    if (role === "bashExecution") {
+      const text = message.excludeFromContext ? "" : `Ran \`${message.command}\`\n${message.output}`;
+      return text ? [{ role: "user", content: text, timestamp }] : [];
+    }
+    const text = textOf(content ?? message.summary ?? "");
+    return text ? [{ role: "user", content: text, timestamp }] : [];
+  });
+}
+
+function called({ id, name, arguments: given }) {
+  return { id, type: "function", function: { name, arguments: JSON.stringify(given) } };
+}
+
+function textOf(content) {
+  if (typeof content === "string") return content;
+  const texts = content.map((block) => (block.type === "image" ? "[image]" : block.type === "text" ? block.text : ""));
+  return texts.filter(Boolean).join("\n");
+}
