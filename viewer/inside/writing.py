@@ -214,8 +214,8 @@ def _changing(path: Path, before: str | None, changes: Sequence[Change]) -> Sequ
         for each in missing:
             text = each.put(text)
         raise NotInstallable(
-            f"{path} has comments, or what else plain JSON has not: they would be lost. Write this into it by hand, "
-            f"then install again:\n{json.dumps(json.loads(text), indent=2, ensure_ascii=False)}"
+            f"{path} has comments, or what else plain JSON has not: they would be lost. Add this by hand, "
+            f"also to its lists, then install again:\n{json.dumps(json.loads(text), indent=2, ensure_ascii=False)}"
         )
     return ()
 
