@@ -9,12 +9,12 @@ from pathlib import Path
 from viewer.inside.writing import Change, JsonItem
 from viewer.stores.settings_files import json5_value_in
 
-from .agent import InstalledAgent, Options, Way, copied
+from .agent import InstalledAgent, DoorOptions, Way, copied
 
 NAME = "palimpsest"
 
 
-class OpenClaw(InstalledAgent):
+class InsideOpenClaw(InstalledAgent):
     name, label, scheme = "openclaw", "OpenClaw", "openclaw"
     notes = "The note after a compaction is sent with the next prompt."
     recall = "OpenClaw's MCP servers have search_history and read_history; its tool search may have to find them first."
@@ -23,7 +23,7 @@ class OpenClaw(InstalledAgent):
     def home_of(self, place: Path) -> Path:
         return place
 
-    def changes(self, home: Path, own: Path, way: Way, options: Options) -> Iterator[Change]:
+    def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         settings = str(home / "openclaw.json")
         if options.notes or options.engine:
             door = {"door": list(way.door), "options": asdict(options)}
@@ -39,8 +39,8 @@ class OpenClaw(InstalledAgent):
             command, *arguments = way.mcp
             yield JsonItem(settings, ("mcp", "servers", NAME), {"command": command, "args": arguments})
 
-    def next_steps(self, home: Path, options: Options) -> list[str]:
+    def next_steps(self, home: Path, options: DoorOptions) -> list[str]:
         return ["A gateway that runs reads its settings anew by itself."]
 
 
-AGENT = OpenClaw()
+AGENT = InsideOpenClaw()
