@@ -51,9 +51,10 @@ EARLIER_FRAMING = (
 )
 EVENT_START = "[Palimpsest: note after a compaction]"  # start of the two texts for the turn after a compaction
 WARNING_START = "[Palimpsest: reading check after a compaction]"
+PUT_BACK_START = "[Palimpsest: put back from earlier in this conversation]"  # of a message with quotations
 
 # User rows that no person typed: Hermes' notices (its own list: context_compressor._SYNTHETIC_USER_ROW_PREFIXES), what
-# it says to a model that stopped early (conversation_loop, turn_stop_gates), its marker rows, and our two texts.
+# it says to a model that stopped early (conversation_loop, turn_stop_gates), its marker rows, and our texts.
 SYNTHETIC_USER_STARTS = (
     "[System:",
     "[CONTEXT",
@@ -77,6 +78,7 @@ SYNTHETIC_USER_STARTS = (
     "Continue from the compressed conversation context above.",
     EVENT_START,
     WARNING_START,
+    PUT_BACK_START,
 )
 # The subset that only a compaction writes.
 NO_USER_START = "Continue from the compressed"  # where nothing that a person typed was in context

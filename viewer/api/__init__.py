@@ -17,7 +17,7 @@ from ninja.openapi.schema import OpenAPISchema
 
 from viewer.web import url_segments
 
-from . import branches, context, errors, events, exports, inside, lifetimes, pins, runs, search, stores
+from . import branches, context, errors, events, exports, inside, lifetimes, pins, putting_back, runs, search, stores
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -87,6 +87,6 @@ def unknown(request: HttpRequest, path: str) -> None:
 
 
 # Tried in this order.
-for part in (stores, search, lifetimes, context, events, exports, branches, pins, runs, inside):
+for part in (stores, search, lifetimes, context, events, exports, branches, pins, putting_back, runs, inside):
     api.add_router("", part.router)
 api.add_router("", rest)

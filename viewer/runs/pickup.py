@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from viewer.history.models import Compaction
 from viewer.stores.base import Session
-from viewer.stores.message import StoredMessage
+from viewer.stores.message import StoredMessage, is_put_back
 from viewer.stores.registry import Agent, Reader, agent_of
 
 from .models import Run
@@ -57,13 +57,15 @@ def _is_abandoned(run: Run, reader: Reader, session_id: str) -> bool:
 
 
 def _first_agent_message(reader: Reader, run: Run, session_id: str) -> StoredMessage | None:
-    """The first message after this run that the agent wrote itself; our own later compactions do not count."""
+    """The first message after this run that the agent wrote itself, and not a later compaction of ours or what was put
+    back.
+    """
     written = Compaction.objects.filter(
         store=run.store, session_id__in=(run.session_id, session_id), run__isnull=False
     ).values_list("run", "first_id", "last_id")
     ours = [(first, last) for _, first, last in written if first is not None and last is not None]
     after = next((last or 0 for number, _, last in written if number == run.pk), 0)
     row = reader.next_message(session_id, after)
-    while row is not None and any(first <= row.id <= last for first, last in ours):
+    while row is not None and (is_put_back(row) or any(first <= row.id <= last for first, last in ours)):
         row = reader.next_message(session_id, row.id)
     return row

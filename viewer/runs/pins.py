@@ -39,12 +39,18 @@ def texts(reader: Reader, session: Session) -> tuple[str, ...]:
 
 def _text(row: StoredMessage) -> str:
     """Who, and the words; "" for a message without any."""
+    words = words_of(row)
+    return "" if words is None else f"{words[0]}: {words[1]}"
+
+
+def words_of(row: StoredMessage) -> tuple[str, str] | None:
+    """Who, and the words; None for a message without any."""
     message = parted(row).message
     if message is None:
-        return ""
+        return None
     sent = message_of(message)
-    words = m.words(sent) or m.text(sent.get("content"))
-    return f"{WHO.get(message.role, message.role)}: {words.strip()}" if words.strip() else ""
+    words = (m.words(sent) or m.text(sent.get("content"))).strip()
+    return (WHO.get(message.role, message.role), words) if words else None
 
 
 def pin(store: Store, session_id: str, message_id: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import compaction
 from compaction import messages, tokens
-from compaction.handoff import Part
+from compaction.handoff import PUT_BACK_START, Part
 from compaction.tokens import Counter
 
 from .envelopes import Envelopes, Split, split
@@ -121,6 +121,11 @@ def weighed(row: StoredMessage) -> compaction.Message:
 def row_tokens(row: StoredMessage, count: Counter) -> int:
     """Tokens of the message in this row, with its calls, images and the agent's notes."""
     return tokens.message_tokens(weighed(row), count)
+
+
+def is_put_back(row: StoredMessage) -> bool:
+    """Whether *Put back* wrote this message."""
+    return row.role == "user" and isinstance(row.content, str) and row.content.startswith(PUT_BACK_START)
 
 
 def count_notes(rows: Iterable[StoredMessage], count: Counter) -> tuple[int, int]:

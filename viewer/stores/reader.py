@@ -19,7 +19,7 @@ from .changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from .listing import Listing
 from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content, own_words
 from .recorded import Recorded
-from .refused import READ_ONLY, Action, Refusal
+from .refused import NO_APPENDING, READ_ONLY, Action, Refusal
 from .search.pages import HitPage, PageRequest, SearchableText, SearchFilter
 from .search.query import Query
 from .transcript import Boundary, HistoryEntry, Item, TranscriptIndex
@@ -51,6 +51,13 @@ class Reader(ABC):
         if session_id is not None:
             self.session(session_id)
         return StoreReadOnly(READ_ONLY)
+
+    def append_refusal(self, session_id: str) -> Refusal | None:
+        """Why no message can ever be appended to this session's context here, as the exception to raise; None when one
+        can. Raises NotFound.
+        """
+        self.session(session_id)
+        return StoreReadOnly(NO_APPENDING)
 
     # -- sessions
 

@@ -14,6 +14,7 @@ Action = Literal["compact", "split", "prune", "branch"]
 Refusal = StoreReadOnly | SessionEnded  # with its sentence, and to be raised by who goes on all the same
 
 READ_ONLY = "Sessions of this kind of store can be read, but not be changed here."
+NO_APPENDING = "No message can be added to sessions of this kind of store here, only to those of Hermes Agent."
 NOT_SHORTENED = (
     "The agent of this store keeps messages as they are, after a summary: tool output cannot be shortened in its "
     "sessions. Choose a summary."

@@ -46,6 +46,12 @@ class Writer:
         """
         raise _read_only(self.store)
 
+    def take_back(self, session_id: str, message_id: int) -> None:
+        """Take a message that was put back out of the live context again. Raises NotUndoable with the reason,
+        SessionBusy.
+        """
+        raise _read_only(self.store)
+
     def rename(self, session_id: str, title: str) -> None:
         """Give a session another title, "" for none. Raises TitleTaken."""
         raise _read_only(self.store)

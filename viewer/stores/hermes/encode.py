@@ -266,13 +266,21 @@ def _stored(name: str, value: Any) -> Any:
 
 
 def recount(con: StoreConnection, columns: Columns, session_id: str) -> int:
-    """Update the session's counters: an agent with a cache notices a changed context by `message_count`."""
+    """Update the session's counters after a compaction; returns its live rows."""
+    live = count_live(con, columns, session_id)
+    _rearm_pruning(con, columns, session_id)
+    return live
+
+
+def count_live(con: StoreConnection, columns: Columns, session_id: str) -> int:
+    """Set the session's counters to its live rows, and return how many these are: an agent with a cache notices a
+    changed context by `message_count`.
+    """
     rows = con.execute("SELECT tool_calls FROM messages WHERE session_id = ? AND active = 1", [session_id]).fetchall()
     counters = {"message_count": len(rows), "tool_call_count": sum(len(decode_calls(row[0])) for row in rows)}
     present = {name: value for name, value in counters.items() if name in columns.sessions}
     assignments = ", ".join(f"{name} = ?" for name in present)
     con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*present.values(), session_id])
-    _rearm_pruning(con, columns, session_id)
     return len(rows)
 
 

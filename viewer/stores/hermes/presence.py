@@ -182,6 +182,16 @@ def to_branch(reader: OpenStore, session_id: str) -> Refusal | None:
     return None
 
 
+def to_append(reader: OpenStore, session_id: str) -> Refusal | None:
+    """Why no message can be appended to this session here, None when one can. Raises NotFound."""
+    session = get_session(reader, session_id)
+    if reason := append_reason(reader) or _write_reason(reader):
+        return StoreReadOnly(reason)
+    if session.end_reason == CONTINUED:
+        return SessionEnded("A compaction ended this session and the agent goes on in another; nothing was written.")
+    return None
+
+
 TTL = 300.0  # seconds
 
 

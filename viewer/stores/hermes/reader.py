@@ -43,6 +43,9 @@ class HermesReader(Connected, Reader):
             return presence.to_branch(self, session_id)
         return presence.to_compact(self, session_id, action)
 
+    def append_refusal(self, session_id: str) -> Refusal | None:
+        return presence.to_append(self, session_id)
+
     @property
     def listing(self) -> Listing:
         return HermesListing(self)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from compaction.handoff import PUT_BACK_START
 from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.clean_text import sanitized
-from viewer.stores.errors import NotFound, NotManaged, SessionBusy, SessionEnded, StoreReadOnly
+from viewer.stores.errors import NotFound, NotManaged, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly
 from viewer.stores.writer import Writer
 
 from . import branch, commit, encode, plan, presence, undo
@@ -20,7 +21,7 @@ from .codec import number
 from .columns import Columns, marks, quoted
 from .database import OpenStore, columns_of
 from .dialect import StoreConnection
-from .encode import insert_message
+from .encode import count_live, insert_message
 from .paths import CONTINUED, chain, tip
 from .presence import append_reason, create_reason
 from .tally import Tally
@@ -47,6 +48,9 @@ class HermesWriter(Writer):
 
     def append(self, session_id: str, messages: Sequence[Mapping[str, Any]], *, now: float) -> list[int]:
         return append(self.store, session_id, messages, now=now)
+
+    def take_back(self, session_id: str, message_id: int) -> None:
+        take_back(self.store, session_id, message_id)
 
     def rename(self, session_id: str, title: str) -> None:
         rename(self.store, session_id, title)
@@ -201,6 +205,39 @@ def insert(
     return ids
 
 
+def take_back(store: Store, session_id: str, message_id: int) -> None:
+    """Take a row that was put back (`PUT_BACK_START`) out of the live context, as the agent's own rewind does with a
+    row and those after it: it stays in the store, and no list of the agent shows it. One transaction.
+
+    Raises NotFound, NotUndoable, SessionBusy, StoreReadOnly, StoreUnavailable or WriteDisturbed: then nothing is
+    written.
+    """
+    with write(store) as con:
+        reader = OpenStore(store, con, columns_of(store, con))
+        if (refusal := presence.to_append(reader, session_id)) is not None:
+            raise refusal
+        tally = Tally(con, reader.columns)
+        _check_idle(reader, session_id)
+        row = con.execute(
+            "SELECT active, content FROM messages WHERE id = ? AND session_id = ? AND role = 'user'",
+            [message_id, session_id],
+        ).fetchone()
+        if row is None or not str(row[1]).startswith(PUT_BACK_START):
+            raise NotUndoable(f"Message {message_id} was not put back here.")
+        if not row[0]:
+            raise NotUndoable("It was taken back already, or a compaction was made since. Nothing was written.")
+        con.execute(f"UPDATE messages SET {_taken_back(reader.columns)} WHERE id = ?", [message_id])
+        count_live(con, reader.columns, session_id)
+        if "rewind_count" in reader.columns.sessions:
+            rewinds = "UPDATE sessions SET rewind_count = COALESCE(rewind_count, 0) + 1 WHERE id = ?"
+            con.execute(rewinds, [session_id])
+        tally.check()
+
+
+def _taken_back(columns: Columns) -> str:
+    return "active = 0, compacted = 0" if "compacted" in columns.messages else "active = 0"
+
+
 def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
     """The stored values of a message, column name -> value, without those that the agent derives."""
     row = {name: value for name, value in message.items() if name not in _OURS and value is not None}
@@ -284,4 +321,4 @@ def _check_idle(reader: OpenStore, session_id: str) -> None:
     presence.check_no_turn(reader, session_id)
     holder = presence.lock_of(reader, session_id)
     if holder is not None:
-        raise SessionBusy("This session is being compacted. Nothing was deleted.")
+        raise SessionBusy("This session is being compacted. Nothing was changed.")
