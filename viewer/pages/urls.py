@@ -15,7 +15,7 @@ from .insights import views as insights
 from .palette import views as palette
 from .search import totals
 from .search import views as search
-from .session import abandoned, colours, contents, context, export, find, live, practice, rows, timeline, work
+from .session import abandoned, colours, contents, context, export, find, keeping, live, practice, rows, timeline, work
 from .session import views as session
 from .sessions import bulk_actions, rename
 from .sessions import views as sessions
@@ -76,6 +76,8 @@ urlpatterns = [
     path(f"{_SESSION}/find", find.find, name="find"),
     path(f"{_SESSION}/rows", rows.rows, name="rows"),
     path(f"{_SESSION}/messages/<int:row_id>", rows.whole, name="whole"),
+    path(f"{_SESSION}/messages/<int:row_id>/keep", keeping.keep, name="keep"),
+    path(f"{_SESSION}/pins", keeping.pinned, name="pins"),
     path(f"{_SESSION}/messages/<int:row_id>/colours", colours.colours, name="colours"),
     path(f"{_SESSION}/export", export.export, name="export"),
     path(f"{_SESSION}/live", live.live, name="live"),

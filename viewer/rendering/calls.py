@@ -27,7 +27,8 @@ class ShownResult:
     """A tool's result, and how the call ended according to its text. `number` is its place in History, counted from 1;
     0 if it is not there. `tokens` is None while they are not counted; then `length` has the characters.
 
-    `colours` is the URL of the same in colours, "" if there is nothing to colour; `copy` that of its raw text;
+    `colours` is the URL of the same in colours, "" if there is nothing to colour; `copy` that of its raw text,
+    `keep` that of the page on which it is pinned or put back, "" if it is not in History;
     `sessions` are (id, URL) of the sub-agents' sessions it names.
     """
 
@@ -39,6 +40,7 @@ class ShownResult:
     html: SafeString
     colours: str
     copy: str
+    keep: str
     outcome: CallOutcome
     seconds: str
     notes: tuple[str, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from compaction import messages as m
 from viewer.stores.base import Session, Store
 from viewer.stores.errors import NotFound, StoreError
@@ -28,6 +30,29 @@ def pinned_ids(reader: Reader, session: Session) -> list[int]:
     parts = list(map(plain, reader.parts(session.id) if session.parts > 1 else [session.id]))
     pins = Pin.objects.filter(store=reader.store.name, session_id__in=parts).order_by("pk")
     return list(pins.values_list("message_id", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedMessage:
+    """A pinned message with the tokens of its text, which are 0 for one without; `row` is None if it is not there any
+    more.
+    """
+
+    id: int
+    row: StoredMessage | None
+    tokens: int
+
+
+def pinned(reader: Reader, session: Session) -> list[PinnedMessage]:
+    """A conversation's pinned messages, in the order in which they were pinned."""
+    ids, count = pinned_ids(reader, session), counting.counter_for(session.model)
+    rows = reader.messages(session.id, ids) if ids else {}
+    return [PinnedMessage(each, rows.get(each), count(_text(rows[each])) if each in rows else 0) for each in ids]
+
+
+def room(session: Session) -> int:
+    """Tokens that the pins of a session may take."""
+    return int(SHARE * counting.context_window(session.model, session.window))
 
 
 def texts(reader: Reader, session: Session) -> tuple[str, ...]:
@@ -60,13 +85,12 @@ def pin(store: Store, session_id: str, message_id: int) -> None:
         rows = reader.messages(session_id, [message_id])
         if message_id not in rows or not (new := _text(rows[message_id])):
             raise NotFound(f"There is no message {message_id} with words in it in this session.")
-        pinned = [] if message_id in pinned_ids(reader, session) else [*texts(reader, session), new]
-        window = counting.context_window(session.model, session.window)
+        texts_then = [] if message_id in pinned_ids(reader, session) else [*texts(reader, session), new]
     count = counting.counter_for(session.model)
-    if (tokens := sum(map(count, pinned))) > SHARE * window:
+    if (tokens := sum(map(count, texts_then))) > room(session):
         raise PinsFull(
             f"With this message the pins would take {tokens:,} tokens, and they may take a tenth of the window, "
-            f"{int(SHARE * window):,}. Unpin another message first."
+            f"{room(session):,}. Unpin another message first."
         )
     Pin.objects.get_or_create(store=store.name, session_id=plain(session_id), message_id=message_id)
 

@@ -60,8 +60,8 @@ def outlook(reader: Reader, session: Session, message_ids: Sequence[int], holder
     count, live = counting.counter_for(session.model), reader.live(session.id)
     tokens, window = count(written), counting.context_window(session.model, session.window)
     refusal = (
-        reader.append_refusal(session.id)
-        or _in_context(entries, quotations, live)
+        _in_context(entries, quotations, live)
+        or reader.append_refusal(session.id)
         or _busy(reader, session.id, live, holder)
         or _too_large(tokens, window, lambda: sum(row_tokens(row, count) for row in live))
     )

@@ -35,6 +35,10 @@ class SessionUrls:
         """The same as plain text, to copy."""
         return f"{self.whole(row_id, part)}&as=text"
 
+    def keep(self, row_id: int) -> str:
+        """The page on which a message is pinned or put back."""
+        return f"{self.href}/messages/{row_id}/keep"
+
     def colours(self, row_id: int, part: str, **query: object) -> str:
         """What is shown of a row ("said", "reasoning", "result", "call"), with its code in colours."""
         return f"{self.href}/messages/{row_id}/colours?{urlencode({'part': part, **query})}"
@@ -48,7 +52,9 @@ class SessionUrls:
         return f"{self.href}/abandoned#left{number}"
 
     def view(self, name: str = "", **query: object) -> str:
-        """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise", "branch"."""
+        """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise", "branch",
+        "pins".
+        """
         pairs = {key: value for key, value in query.items() if value not in (None, "")}
         return f"{self.href}{'/' + name if name else ''}{'?' + urlencode(pairs) if pairs else ''}"
 

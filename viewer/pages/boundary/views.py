@@ -53,10 +53,11 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
         report = losses(reader, opened.session.id, opened.index, find(opened, handoff_id))
+        keeping = reader.append_refusal(opened.session.id) is None
     listed = lost_page(report, opened.urls, opened.urls.listed(handoff_id, "details"), start)
     if is_fragment(request) and "count" in request.GET:
         return page(request, "boundary/_lost_label.html", listed.losses)
-    data = {"list": listed, "putting": None}
+    data = {"list": listed, "putting": None, "keeping": keeping}
     if is_fragment(request) and start:
         return page(request, "boundary/_further_lost.html", data)
     return tab(request, "boundary/_details.html", data, heading=lost_heading(report), **_back(opened, handoff_id))

@@ -61,7 +61,7 @@ class Lost:
 
     Of a call's arguments `code` is the lost part. A candidate's page puts a line back by its `name`; `put` says that it
     did. `like` are further lines with the same words, which are below it in a fold. Where lines of one sort are
-    together, `of` is the heading of the first.
+    together, `of` is the heading of the first. `keep` is the page on which its message can be put back.
     """
 
     name: str
@@ -75,6 +75,7 @@ class Lost:
     put: bool
     like: tuple[Lost, ...] = ()
     of: str = ""
+    keep: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,7 @@ def shown_lost(
             href=urls.message(one["message"]) if one["message"] else "",
             by=SPEAKERS.get(one.get("by", ""), ""),
             put=name in put,
+            keep=urls.keep(one["message"]) if one["message"] else "",
         )
         rows.setdefault(_likeness(report, name), []).append(lost)
     return [replace(first, like=tuple(others)) for first, *others in rows.values()]

@@ -9,7 +9,7 @@ from compaction import messages as engine
 from compaction.handoff import restated
 from viewer.rendering.texts import CUT_OFF, line, was_cut_off
 from viewer.stores.envelopes import RAN
-from viewer.stores.message import StoredMessage, message_of
+from viewer.stores.message import StoredMessage, is_put_back, message_of
 
 FIRST_WORDS = 160  # characters of the first words in the line of what is folded
 SUSPECTED = (
@@ -28,6 +28,8 @@ def notes_of(row: StoredMessage, *, suspected: bool = False) -> tuple[str, ...]:
         notes.append("A command that somebody ran in the agent's client.")
     elif suspected:
         notes.append(SUSPECTED)
+    elif is_put_back(row):
+        notes.append("Put back here from earlier in this conversation: quotations, not typed by a person.")
     elif row.role == "user" and not engine.is_typed(message):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
     if row.extra.get("queued"):
@@ -49,6 +51,8 @@ def not_typed(row: StoredMessage) -> tuple[str, str]:
     message = _alone(row)
     if row.role != "user" or engine.is_typed(message) or restated(engine.text(row.content)) is not None:
         return "", ""
+    if is_put_back(row):
+        return "Put back from earlier", line(row.content.split("\n\n", 2)[-1][: 10 * FIRST_WORDS], FIRST_WORDS)
     label = "Command of the client" if message.get("display_kind") == RAN else "Not typed by a person"
     pieces = [line(each, FIRST_WORDS) for each in _TAG.split(engine.said(row.content)[: 10 * FIRST_WORDS])]
     return label, next((each for each in pieces if " " in each), next(filter(None, pieces), ""))

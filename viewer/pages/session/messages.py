@@ -40,7 +40,8 @@ class ShownMessage:
     that people rarely read. One that nobody typed is folded to a line, and `begins` has its first words.
 
     `colours` is the address of `html` with its code in colours, "" if there is nothing to colour; `copy` that of its
-    text. `calls_left` is how many more calls the row makes, `calls_href` where they are.
+    text; `keep` that of the page on which it is pinned or put back, "" if it is not in History. `calls_left` is
+    how many more calls the row makes, `calls_href` where they are.
     """
 
     template: ClassVar[str] = "session/_message.html"
@@ -58,6 +59,7 @@ class ShownMessage:
     html: SafeString
     colours: str
     copy: str
+    keep: str
     calls: tuple[calls.ShownCall, ...]
     calls_left: int
     calls_href: str
@@ -147,6 +149,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
         html=body.html,
         colours=urls.colours(item.row.id, item.part) if body.waits else "",
         copy=urls.raw(item.row.id, item.part),
+        keep=_keep(item, exchange.context),
         calls=(_lone_result(item, exchange.context),) if is_result else tuple(_calls(exchange, at)),
         calls_left=calls_left,
         calls_href=urls.whole(item.row.id, "calls") if calls_left else "",
@@ -172,6 +175,10 @@ def _body(item: MessageToShow, context: MessageContext) -> cache.RenderedBlocks:
 def _tokens(row: StoredMessage, context: MessageContext) -> int | None:
     """None for a row that is not counted yet."""
     return row_tokens(row, context.count) if context.tokens is None else context.tokens(row.id)
+
+
+def _keep(item: MessageToShow, context: MessageContext) -> str:
+    return context.urls.keep(item.id) if context.number(item.id) else ""
 
 
 def _suspected(item: MessageToShow, context: MessageContext) -> bool:
@@ -262,6 +269,7 @@ def _answer(
         html=body.html,
         colours=urls.colours(row.id, "result", language=language) if body.waits else "",
         copy=urls.raw(row.id, "said"),
+        keep=_keep(item, context),
         outcome=body.outcome,
         seconds=seconds,
         notes=item.notes,
