@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from compaction.handoff import PUT_BACK_START
 from tests.agents.base import Agent
 from tests.agents.talk import heard, talk, turn
 from tests.slow import slow
@@ -266,6 +267,27 @@ def test_append_and_create(agent: Agent, store_api: StoreApi, said: list[Any]) -
         "POST", f"/stores/{store_api.store}/sessions", {"title": "made", "messages": [ASKED]}
     )
     assert status == 201 and agent.load(made["id"]) == heard([ASKED])
+
+
+@each_kind
+def test_put_back_and_undone(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
+    store_api.compact("s")
+    away = next(item for item in store_api.messages("s") if item["state"] == "under" and item["content"])
+    before, rows, asked = agent.load("s"), agent.rows(), {"messages": [away["id"]]}
+    path = f"{store_api.at('s')}/put-back"
+    if not agent.writes_messages:
+        assert store_api.refusal("POST", path, asked) == "store_read_only"
+        assert store_api.refusal("DELETE", f"{path}/{away['id']}", {}) == "store_read_only"
+        assert agent.rows() == rows
+        return
+    shown = store_api.messages("s")
+    status, made = store_api.api_client.call("POST", path, asked)
+    assert status == 201
+    loaded = agent.load("s")
+    assert loaded[:-1] == before and PUT_BACK_START in str(loaded[-1])
+    assert store_api.refusal("POST", path, asked) == "in_context"
+    assert store_api.api_client.call("DELETE", f"{path}/{made['id']}")[0] == 200
+    assert agent.load("s") == before and store_api.messages("s") == shown
 
 
 @each_kind
