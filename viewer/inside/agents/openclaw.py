@@ -9,7 +9,7 @@ from pathlib import Path
 from viewer.inside.writing import Change, JsonItem
 from viewer.stores.settings_files import json5_value_in
 
-from .agent import InstalledAgent, DoorOptions, Way, copied
+from .agent import DoorOptions, InstalledAgent, Way, copied
 
 NAME = "palimpsest"
 
