@@ -19,7 +19,9 @@ from viewer.stores.registry import open_store
 
 SIMILAR, LOOKED_AT = 5, 300  # sessions that are offered for an unknown id, and the newest among which they are sought
 # What clients call the session in hand, in the environment of what they start.
-NAMED_BY_CLIENTS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "HERMES_SESSION_ID")
+NAMED_BY_CLIENTS = (
+    "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "HERMES_SESSION_ID", "PI_SESSION_ID",
+)  # fmt: skip
 DIRECTORY_BY_CLIENTS = "CLAUDE_PROJECT_DIR"  # of Claude Code 2.1.141 and newer
 SHORTEST = 4  # characters of the beginning of an id
 

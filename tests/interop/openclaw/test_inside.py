@@ -37,7 +37,6 @@ from .client import FULL, FULL_WINDOW, KEY, OpenClawClient, program
 from .playing import key_of
 from .work import KEPT, MUCH
 
-STAND_IN = Path(__file__).parents[2] / "stand_in_mcp.py"
 RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`.\n\n## Red Lines\nNever water at noon.\n"
 
 
@@ -216,14 +215,18 @@ def test_it_asks_what_was_summarised_away_waits_for_no_site_and_is_removed(furni
     inside = furnish()
     before, slept = inside.settings.read_bytes(), tmp_path / "slept"
     inside.open()
-    inside.door.change(mcp=[sys.executable, str(STAND_IN), "PALIMPSEST_DATA_DIR"])
+    environment = json.loads(inside.door.connection.read_text())["environment"]
+    inside.door.change(environment={**environment, "PALIMPSEST_STORES": f"work=openclaw://{inside.client.state}"})
     with inside.client.gateway():
         inside.talk("bed")
-        found = {"id": "palimpsest__search_history", "args": {"query": "bed 0"}}
-        inside.model.replies += [calls(tool("tool_call", **found))]
+        inside.compact()
+        asked = {"id": "palimpsest__search_history", "args": {"query": "What grows in bed 0?"}}
+        inside.model.replies += [calls(tool("tool_call", **asked))]
         inside.say("What was it?")
-        assert "Recalled for bed 0" in text_of(inside.model.of("turn")[-1]["messages"][-2])
+        answer = text_of(inside.model.of("turn")[-1]["messages"][-2])
+        assert "no longer in context" in answer and "0: All that is known" in answer
 
+        inside.talk("field")
         inside.compact()
         inside.door.change(note_seconds=door_program.NOTE_SECONDS)
         connection = inside.door.connection.read_text()
@@ -235,7 +238,7 @@ def test_it_asks_what_was_summarised_away_waits_for_no_site_and_is_removed(furni
                 inside.door.connection.write_text(connection)
         ApiToken.objects.filter(door__isnull=False).delete()
         assert not noted(inside.say("Who is there?"))
-        assert Event.objects.get().status == "pending"
+        assert Event.objects.latest("pk").status == "pending"
     sleeping = f"import pathlib, time; time.sleep(20); pathlib.Path({str(slept)!r}).touch()"
     inside.configure(note_ms=200, door=[sys.executable, "-c", sleeping])
     with inside.client.gateway():

@@ -36,7 +36,6 @@ from .client import NEWEST, OLDER, RESERVE, WINDOW, PiClient, program
 from .rpc import Rpc
 from .work import MUCH, Work, talk
 
-STAND_IN = Path(__file__).parents[2] / "stand_in_mcp.py"
 FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
 RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`.\n\n## Red Lines\nNever water at noon.\n"
 
@@ -291,14 +290,23 @@ def test_without_the_site_our_engine_carries_the_rules_on(furnish: Furnish) -> N
 
 
 def test_it_asks_what_was_summarised_away(furnish: Furnish) -> None:
+    """Of its own session, which pi names."""
     inside = furnish(recall=True)
-    inside.door.change(mcp=[sys.executable, str(STAND_IN), "PI_SESSION_ID"])
-    service = inside.work.client.service
-    service.replies += [calls(tool("mcp__palimpsest__search_history", query="bed 0"))]
-    inside.say("What was it?")
-    first, second = service.of("turn")
-    assert "mcp__palimpsest__search_history" in [each["function"]["name"] for each in first["tools"]]
-    assert texts(second["messages"])[-1] == f"Recalled for bed 0 in {inside.work.session}"
+    home, service = inside.work.client.home, inside.work.client.service
+    environment = json.loads(inside.door.connection.read_text())["environment"]
+    inside.door.change(environment={**environment, "PALIMPSEST_STORES": f"work=pi://{home}"})
+    inside.work.compact()
+    inside.work.client.start("Another session, which is newer.")
+    with inside.work.client.rpc(inside.work.file) as process:
+        for _ in range(9):  # pi waits ten seconds for the server, and goes on without it
+            inside.say("Are you there?", process)
+            if "mcp__palimpsest__search_history" in str(service.of("turn")[-1]["tools"]):
+                break
+        service.replies += [calls(tool("mcp__palimpsest__search_history", query="What grows in bed 0?"))]
+        inside.say("What was it?", process)
+    second = service.of("turn")[-1]
+    answer = texts(second["messages"])[-1]
+    assert "guessed" not in answer and "person" in answer and "What grows in bed 0?" in answer.partition("\n\n")[2]
 
 
 @with_the_oldest_too
