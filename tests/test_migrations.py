@@ -74,7 +74,9 @@ def contents(ask: Ask, tables: str) -> dict[str, list[dict[str, Any]]]:
     for row in (*found["catalog_line"], *found["catalog_storestate"]):
         for name in ("mark", "signature", "checked", "cursor", "newest_message", "newest_session", "anchor"):
             row.pop(name, None)
-    for name in ("runs_compactionsetting", "catalog_sessionday"):
+    for row in found["runs_event"]:
+        row.pop("offered_until", None)
+    for name in ("runs_compactionsetting", "catalog_sessionday", "runs_pin", "inside_door"):
         found.pop(name, None)
     return {name: sorted(rows, key=str) for name, rows in found.items() if name != "django_migrations"}
 

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -349,7 +348,6 @@ def test_recall_is_called_and_answered(inside: InsideHermes, open_door: OpenDoor
     assert "Palimpsest does not answer." in str(inside.sent()[-1]["content"])
 
 
-@pytest.mark.skipif(find_spec("viewer.mcp") is None, reason="the MCP server is not in this version")
 def test_recall_finds_what_was_summarised_away(inside: InsideHermes, open_door: OpenDoor) -> None:
     inside.resume()
     inside.talk()
