@@ -11,6 +11,10 @@ import pytest
 from compaction.handoff import END_MARKER, HEADERS, MERGE_DELIMITER, PUT_BACK_START, SYNTHETIC_USER_STARTS, is_handoff
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore, add_row
+from viewer.runs import putting_back
+from viewer.runs.models import Run
+from viewer.runs.pickup import pick_up
+from viewer.stores.registry import get_store, open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -196,3 +200,32 @@ def test_the_next_compaction_and_its_undo_go_on_as_ever(
     assert api_client.call("POST", f"/runs/{run['id']}/undo")[0] == 200
     assert hermes_store.live() == before
     assert api_client.call("DELETE", f"{path}/put-back/{new}")[0] == 200
+
+
+def test_of_two_at_once_one_is_refused(
+    api_client: ApiClient, path: str, hermes_store: HermesStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message, before, looked = away(api_client, path), hermes_store.live(), []
+    look = putting_back._text
+
+    def another_between(*asked: Any) -> str:
+        text = look(*asked)
+        looked.append(text)
+        if len(looked) == 1:
+            putting_back.put_back(hermes_store.store, hermes_store.session_id, [message["id"]], now=1.8e9)
+        return text
+
+    monkeypatch.setattr(putting_back, "_text", another_between)
+    assert refused(api_client, path, message["id"]) == (409, "in_context")
+    assert len(hermes_store.live()) == len(before) + 1
+
+
+def test_it_is_not_the_agents_next_message(api_client: ApiClient, path: str) -> None:
+    """Nobody is said to have noticed a compaction because something was put back after it."""
+    said = [{"role": role, "content": f"More. {'Words. ' * 900}"} for role in ("user", "assistant") * 12]
+    api_client.call("POST", f"{path}/messages", {"messages": said})
+    status, run = api_client.call("POST", f"{path}/runs", {"apply": True})
+    assert (status, run["status"]) == (202, "applied"), run
+    put(api_client, path, away(api_client, path)["id"])
+    with open_store(get_store("hermes")) as reader:
+        assert pick_up(Run.objects.get(pk=run["id"]), reader).noticed_at is None
