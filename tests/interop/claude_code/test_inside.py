@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -229,31 +228,17 @@ def test_without_the_site_its_turns_are_as_ever(trouble: str, installed: Inside)
     assert installed.statuses()[0] == ("note", "pending")
 
 
-SERVER = """
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    answers = {
-        "initialize": {
-            "protocolVersion": asked.get("params", {}).get("protocolVersion"), "capabilities": {"tools": {}},
-            "serverInfo": {"name": "palimpsest", "version": "0"},
-        },
-        "tools/list": {"tools": [{"name": "search_history", "description": "Find", "inputSchema": {"type": "object"}}]},
-        "tools/call": {"content": [{"type": "text", "text": "Bed 17 has beans."}]},
-    }
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
-"""
-
-
-def test_it_calls_our_tools_without_asking(installed: Inside, tmp_path: Path) -> None:
-    """The server is a stand-in: what it finds is tested elsewhere."""
-    (tmp_path / "server.py").write_text(SERVER)
-    installed.change(mcp=[sys.executable, str(tmp_path / "server.py")])
+def test_it_finds_what_was_summarised_away_without_asking(installed: Inside) -> None:
+    installed.compact()
+    environment = json.loads(installed.connection.read_text())["environment"]
+    stores = f"work=claude-code://{installed.client.config}"
+    installed.change(environment={**environment, "PALIMPSEST_STORES": stores})
     tool = "mcp__plugin_palimpsest_palimpsest__search_history"
-    installed.client.service.replies += [calls((tool, {"query": "Which bed has beans?"})), says("Bed 17.")]
-    installed.turn("Which bed has beans?")
-    assert times("Bed 17 has beans.", installed.client.service.of("turn")[-1]) == 1
+    installed.client.service.replies += [calls((tool, {"query": "What grows in bed 0?"})), says("Bed 0.")]
+    installed.turn("What was it?")
+    blocks = [block for each in installed.client.service.of("turn")[-1]["messages"] for block in each["content"]]
+    answer = next(str(each["content"]) for each in blocks if isinstance(each, dict) and each["type"] == "tool_result")
+    assert "[message " in answer and "All that is known of this bed." in answer and "guessed" not in answer
 
 
 def files(directory: Path) -> dict[str, bytes]:

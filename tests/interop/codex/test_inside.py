@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -178,32 +178,24 @@ def test_without_the_site_its_turns_are_as_ever(trouble: str, installed: Inside)
     assert installed.statuses() == [("note", "pending")]
 
 
-SERVER = """
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    answers = {
-        "initialize": {
-            "protocolVersion": asked.get("params", {}).get("protocolVersion"), "capabilities": {"tools": {}},
-            "serverInfo": {"name": "palimpsest", "version": "0"},
-        },
-        "tools/list": {"tools": [{"name": "search_history", "description": "Find", "inputSchema": {"type": "object"}}]},
-        "tools/call": {"content": [{"type": "text", "text": "Bed 17 has beans."}]},
-    }
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
-"""
-TOOL = function("search_history", {"query": "Which bed has beans?"}, "mcp__palimpsest")
-
-
-def test_it_calls_our_tools_without_asking(installed: Inside, tmp_path: Path) -> None:
-    """The server is a stand-in: what it finds is tested elsewhere."""
-    (tmp_path / "server.py").write_text(SERVER)
-    installed.change(mcp=[sys.executable, str(tmp_path / "server.py")])
-    installed.client.service.replies += [calls(TOOL), says("Bed 17.")]
+def test_it_asks_what_was_summarised_away_without_asking_you(installed: Inside) -> None:
+    installed.compact()
+    environment = json.loads(installed.connection.read_text())["environment"]
+    installed.change(environment={**environment, "PALIMPSEST_STORES": f"work=codex://{installed.client.home}"})
+    asked = {"query": "What was asked first?", "session": installed.session}
+    service = installed.client.service
     with installed.client.app_server() as server:
-        server.turn(server.start(model=GPT_5), "Which bed has beans?")
-    assert "Bed 17 has beans." in json.dumps(installed.client.service.of("turn")[-1]["input"])
+        thread = server.start(model=GPT_5)
+        for _ in range(9):  # it goes on without a server that is not there yet
+            server.turn(thread, "Are you there?")
+            if "palimpsest" in json.dumps(service.of("turn")[-1]):
+                break
+            time.sleep(5)
+        service.replies += [calls(function("search_history", asked, "mcp__palimpsest")), says("That.")]
+        server.turn(thread, "What was it?")
+    answers = [item for item in service.of("turn")[-1]["input"] if item["type"].endswith("_output")]
+    answer = json.dumps(answers[-1])
+    assert "messages that are no longer in context" in answer and "guessed" not in answer
 
 
 def test_removed_it_leaves_nothing(installed: Inside) -> None:

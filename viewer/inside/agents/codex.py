@@ -20,6 +20,7 @@ from viewer.inside.writing import Change, NotInstallable, TextBlock
 from .agent import DoorOptions, InstalledAgent, Way
 
 NOTE_SECONDS = 1  # after which it goes on without the hook; the door ends long before
+START_SECONDS = 60  # of the server, on a busy machine; it takes three
 LISTING_SECONDS = 20.0  # that it may take to say what its hooks are
 DEAD = "http://127.0.0.1:9"  # a proxy for a process that has nothing to ask of anybody
 EVENT, IN_KEY = "SessionStart", "session_start"
@@ -64,6 +65,7 @@ def _server(way: Way) -> str:
     command, *arguments = way.mcp
     return (
         f"[mcp_servers.palimpsest]\ncommand = {_quoted(command)}\nargs = [{', '.join(map(_quoted, arguments))}]\n"
+        f"startup_timeout_sec = {START_SECONDS}\n"
         'default_tools_approval_mode = "approve"\n'  # the server has only tools that read
     )
 
