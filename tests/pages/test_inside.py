@@ -39,6 +39,11 @@ def test_what_is_shown_is_written_and_taken_out_again(signed_in: Client, home: P
     door = Door.objects.get()
     assert door.options == {"notes": True, "recall": False, "engine": False}
     assert "has not called yet" in read(signed_in.get("/settings")).one(id="inside").text
+    page = read(signed_in.get("/settings/inside/mine"))
+    assert "What is written" in page.text and "Install" not in [each.text for each in page.all("button")]
+    (home / "extensions" / "palimpsest" / "index.ts").write_text("of an earlier version")
+    page = read(signed_in.get("/settings/inside/mine"))
+    assert "Install" in [each.text for each in page.all("button")], "what is there is not what would be written"
     Door.objects.update(called_at=timezone.now())
     assert "last called" in read(signed_in.get("/settings")).one(id="inside").text
 

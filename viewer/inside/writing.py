@@ -173,6 +173,11 @@ class PlannedFile:
     changes: tuple[Change, ...]
 
     @property
+    def is_there(self) -> bool:
+        """Whether the file is already as it will be. Raises NotInstallable."""
+        return _text(self.path) == self.after
+
+    @property
     def diff(self) -> str:
         """What is added and removed, as a unified diff."""
         old, new = (self.before or "").splitlines(keepends=True), self.after.splitlines(keepends=True)

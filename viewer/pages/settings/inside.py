@@ -83,7 +83,9 @@ def door(request: HttpRequest, store: str) -> HttpResponse:
             {"path": str(file.path), "is_new": file.before is None, "lines": _lines(file.diff)} for file in files
         ],
         "refusal": refusal,
-        "is_same": installed is not None and form.options == doors.options_of(installed),
+        "is_same": installed is not None
+        and form.options == doors.options_of(installed)
+        and all(file.is_there for file in files),
         "news": request.GET.get("news", ""),
         "steps": agent.next_steps(agent.home_of(target.path), chosen) if installed else [],
     }
