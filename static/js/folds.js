@@ -1,5 +1,5 @@
 // What opens and closes: folds (details), menus, and the tabs of a boundary.
-import { all, byId, narrow, on, onSettled } from "./dom.js";
+import { all, byId, on, onSettled } from "./dom.js";
 
 // A swap closes no fold: one that was open and has an id is opened again, but for lists that all of a session is read for.
 let unfolded = [];
@@ -10,11 +10,11 @@ on("htmx:afterSwap", () => {
   for (const fold of unfolded.map(byId)) if (fold) fold.open = true;
 });
 
-// Filters and contents start closed where there is little room; so do those that came with a swap.
+// Filters start closed where there is little room; so do those that came with a swap.
 const small = matchMedia("(max-width: 37.5em)");
 onSettled(() => {
   for (const fold of all(".closes:not(.set)")) {
-    if ((fold.closest(".toc") ? narrow : small).matches) fold.open = false;
+    if (small.matches) fold.open = false;
     fold.classList.add("set");
   }
 });

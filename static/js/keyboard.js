@@ -2,6 +2,7 @@
 import {
   FOLDED, MESSAGES, all, byId, focusHere, focusOn, goTo, headerHeight, isModified, narrow, numberOf, on, onClick,
 } from "./dom.js";
+import { bringUp } from "./sheet.js";
 import { choose } from "./toc.js";
 import { openWork } from "./work.js";
 
@@ -50,7 +51,7 @@ function unfold() {
 }
 // The compact panel: the first of its controls that is seen, or the sheet that it is on small screens.
 function toPanel() {
-  if (narrow.matches) return click("[data-sheet]");
+  if (narrow.matches) return bringUp(byId("side"));
   const controls = all(":is(#run, #plan) :is(a[href], button, input, select, textarea)");
   controls.find((control) => control.offsetParent && !control.disabled)?.focus();
 }
@@ -59,6 +60,7 @@ const type = (field) => field && (field.focus(), field.select());
 function findHere() {
   const field = byId("find");
   if (!field) return;
+  bringUp(field);
   focusHere(field);
   field.select();
 }

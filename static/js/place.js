@@ -1,6 +1,6 @@
 // The place in a page: where a permalink leads, what is being read while something is put in above it, and where a page
 // was left that is loaded again or gone back to.
-import { FOLDED, MESSAGES, all, byId, goTo, headerHeight, isNew, narrow, on, targetOf } from "./dom.js";
+import { FOLDED, MESSAGES, all, byId, goTo, headerHeight, isNew, on, targetOf } from "./dom.js";
 import { SIDES, load, loaded, sideOf } from "./windows.js";
 
 // A permalink opens, scrolls and marks: folds around the target open first. Of a call, its row is
@@ -17,15 +17,10 @@ on("hashchange", () => reveal(targetOf(location.hash)), window);
 // What is put in above, or anew, does not move what is being read.
 export const topmost = () => all(`${MESSAGES}, ${FOLDED}`).find((element) =>
   element.id && element.checkVisibility() && element.getBoundingClientRect().bottom > headerHeight());
-// Nor does it move the contents, where they are above the messages and somebody is in them.
-function held() {
-  const contents = narrow.matches && document.activeElement.closest(".toc");
-  return contents && contents.getBoundingClientRect().bottom > headerHeight() ? contents : topmost();
-}
 let reading = null;
 on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
   if (!shouldSwap) return;
-  const at = (sideOf(target) === "earlier" || target.id === "reading") && held();
+  const at = (sideOf(target) === "earlier" || target.id === "reading") && topmost();
   reading = at && { at, y: at.getBoundingClientRect().top };
 });
 on("htmx:afterSwap", () => {

@@ -1,26 +1,39 @@
-// The compact panel as a sheet over the page on small screens: the rest is inert while it is up.
-import { all, byId, focusOn, narrow, on } from "./dom.js";
+// A column of a session's page as a sheet over it on small screens: the rest is inert while it is up.
+import { all, byId, focusOn, narrow, on, targetOf } from "./dom.js";
 
-let opener = null;
-function sheet(up) {
-  const side = byId("side");
-  if (!side || side.classList.contains("up") === up) return;
-  side.classList.toggle("up", up);
-  side.role = up ? "dialog" : "complementary"; // an <aside> may not be a dialog
-  side.ariaModal = up ? "true" : null;
-  for (const other of all("body > :is(.skips, header, footer), .page > :not(#side)")) other.inert = up;
-  if (up) {
-    opener = document.activeElement;
-    focusOn(side);
-  } else opener?.focus();
+const COLUMNS = ".page > :is(.side, .toc)";
+let up = null, opener = null;
+
+function close() {
+  if (!up) return;
+  up.classList.remove("up");
+  up.role = up.id === "side" ? "complementary" : "navigation"; // an <aside> or <nav> may not be a dialog
+  up.ariaModal = null;
+  for (const other of all("body > :is(.skips, header, footer), .page > *")) other.inert = false;
+  up = null;
+  if (opener?.isConnected) focusOn(opener);
 }
-on("change", () => sheet(false), narrow);
-on("keydown", ({ key }) => key === "Escape" && sheet(false));
-on("DOMContentLoaded", () => narrow.matches && /^#(plan|side)$/.test(location.hash) && sheet(true));
+// The column that an element is in comes up, where columns are sheets.
+export function bringUp(element) {
+  const column = narrow.matches && element?.closest(COLUMNS);
+  if (!column || column === up) return;
+  close();
+  opener = document.activeElement;
+  up = column;
+  up.classList.add("up");
+  up.role = "dialog";
+  up.ariaModal = "true";
+  for (const other of all("body > :is(.skips, header, footer), .page > *")) other.inert = other !== up;
+  focusOn(up);
+}
+on("change", close, narrow);
+on("keydown", ({ key }) => key === "Escape" && close());
+on("DOMContentLoaded", () => /^#(plan|side|contents)$/.test(location.hash) && bringUp(targetOf(location.hash)));
 on("click", (event) => {
   const at = (selector) => event.target.closest?.(selector);
-  if (at("[data-sheet]") && narrow.matches && byId("side")) {
+  const wanted = narrow.matches && at("[data-sheet]") && byId(at("[data-sheet]").hash.slice(1));
+  if (wanted) {
     event.preventDefault();
-    sheet(true);
-  } else if (!at("#side") || at("[data-sheet-close]")) sheet(false);
+    bringUp(wanted);
+  } else if (up && (!up.contains(event.target) || at("[data-sheet-close], .toc a:not([hx-get])"))) close();
 });

@@ -1,5 +1,5 @@
 // The table of contents and the timeline's cursor follow the reading.
-import { FOLDED, all, byId, headerHeight, narrow, numberOf, on, onSettled } from "./dom.js";
+import { FOLDED, all, byId, headerHeight, numberOf, on, onSettled } from "./dom.js";
 import { describe } from "./timeline.js";
 
 const READ = `[data-turn], [data-boundary], ${FOLDED}`;
@@ -38,7 +38,7 @@ function mark(line) {
   for (const item of all(".toc li.here")) if (item !== line) item.classList.remove("here");
   if (!line || line.classList.contains("here")) return;
   line.classList.add("here");
-  const list = narrow.matches ? line.parentElement : line.closest(".outline");
+  const list = line.closest(".outline");
   const [inner, outer] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
   if (inner.top >= outer.top && inner.bottom <= outer.bottom - FADED) return;
   scrollList(list, list.scrollTop + inner.top - outer.top - outer.height / 3);

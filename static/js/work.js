@@ -1,6 +1,7 @@
 // The lists of what the whole session did: opened by keys, narrowed by what is typed, walked along with arrows.
 import { all, focusHere, isModified, on } from "./dom.js";
 import { say } from "./notices.js";
+import { bringUp } from "./sheet.js";
 
 const FIELD = ".answer > [data-narrows]";
 
@@ -9,6 +10,7 @@ let entering = null, keys = [];
 export function openWork(id) {
   const summary = document.querySelector(`#${id} > summary`);
   if (!summary) return document.querySelector(".history") && say("No tool was called in this session.");
+  bringUp(summary);
   summary.parentElement.open = true;
   focusHere(summary);
   [entering, keys] = [summary, []];

@@ -212,7 +212,7 @@ def test_boundaries_of_split_sessions_cannot_be_undone(
 ) -> None:
     hermes_store = open_hermes_store(16, "Airline desk, week 30 #4")
     session = f"/stores/hermes/sessions/{hermes_store.session_id}"
-    toc = read(signed_in.get(session)).one("nav", "toc").all("li", "cut")
+    toc = read(signed_in.get(session)).one("div", "toc").all("li", "cut")
     assert len(toc) == 2 and "more" in toc[0].attributes["class"], "the first is in the part before"
     newest = toc[-1].all("a")[-1].attributes["href"].split("#b")[1]
     page = read(signed_in.get(f"{session}?around={newest}"))

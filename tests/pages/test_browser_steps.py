@@ -275,24 +275,34 @@ def test_a_printed_session_is_its_conversation(visit: Visit, open_hermes_store: 
     assert screen.locator("details.tool .out").first.evaluate("place => place.checkVisibility()"), "folds are open"
 
 
-def test_contents_start_closed_on_a_phone_also_those_of_a_swap(
-    visit: Visit, open_hermes_store: Callable[..., HermesStore]
-) -> None:
+def test_the_contents_are_a_sheet_on_a_phone(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
+    """A session opens at its end: find, filters, lists and the outline come up wherever somebody reads."""
     screen = visit(*PHONE)
     screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
-    contents, heading = screen.locator("#toc"), screen.locator(".toc .closes > summary")
+    opener, contents = screen.get_by_role("link", name="Find, files, outline"), screen.locator("#contents")
     at_rest(screen)
     title = screen.locator("h1").bounding_box()
-    assert title and title["y"] < screen.viewport_size["height"] / 2, "the title stands on the first screen"  # type: ignore[index]
-    boundary = screen.locator("[data-boundary]").last
-    boundary.locator(".line").click()
-    boundary.get_by_role("button", name="Undo this compaction…").click()
-    boundary.get_by_role("button", name="Undo", exact=True).click()
-    screen.get_by_text("in context again").first.wait_for()
-    at_rest(screen)
+    assert title and title["y"] < screen.viewport_size["height"] / 2, "the title is on the first screen"  # type: ignore[index]
     expect(contents).to_be_hidden()
-    heading.click()
-    expect(contents).to_be_visible()
+    opener.click()
+    expect(contents).to_be_focused()
+    for each in ("Prompts", "Everything"):
+        expect(contents.get_by_role("link", name=each, exact=True)).to_be_in_viewport(ratio=1)
+    expect(screen.locator("#toc li.here")).to_be_in_viewport(ratio=1)
+    require(screen, "the contents", ["aria-allowed-role", "landmark-one-main", "heading-order", "target-size"])
+    screen.locator("#toc a").last.click()
+    expect(contents).to_be_hidden()
+    assert not screen.locator("[inert]").count()
+    screen.keyboard.press("f")
+    expect(screen.locator("#find")).to_be_focused()
+    screen.keyboard.type("flight")
+    hit = screen.locator("#found .hit a.to").first
+    hit.click()
+    screen.wait_for_url("**q=flight**")
+    expect(contents).to_be_hidden()
+    expect(screen.get_by_role("link", name="Next hit")).to_be_in_viewport(ratio=1)
+    screen.get_by_role("link", name="Next hit").click()
+    expect(screen.locator("#found [data-of]")).to_contain_text("2 of")
 
 
 def test_escape_leaves_a_name_as_it_was(visit: Visit, empty_store: EmptyStore) -> None:

@@ -44,7 +44,7 @@ def test_works(signed_in: Client, open_hermes_store: Callable[..., HermesStore])
     assert page.one("h1").text == "Airline desk, week 29"
     assert "43 of 124 messages and the summary in context" in page.one(cls="meta").text
     assert len(message_ids(page)) >= 60
-    assert page.one("nav", "toc").all("li", "cut")
+    assert page.one("div", "toc").all("li", "cut")
     assert page.one("a", "earlier").text == "64 earlier messages"
 
 
@@ -152,7 +152,7 @@ def test_the_first_heading_is_the_session_and_the_timeline_needs_no_script(
 ) -> None:
     page = read(signed_in.get(address(open_hermes_store(21))))
     assert [element.tag for element in page.walk() if element.tag in ("h1", "h2")][0] == "h1"
-    assert page.one("nav", "toc").attributes["aria-label"] == "In this session"
+    assert page.one("div", "toc").attributes["aria-label"] == "In this session"
     drawing = page.one("figure", "timeline").one("noscript").one("a").attributes["href"]
     assert read(signed_in.get(drawing)).one("figure", "timeline").one("svg")
 
@@ -503,7 +503,7 @@ def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(
 ) -> None:
     href = empty_store.session("s")
     ids = empty_store.chat("s", 1_000)
-    contents = read(signed_in.get(f"{href}?around={ids[500]}")).one("nav", "toc")
+    contents = read(signed_in.get(f"{href}?around={ids[500]}")).one("div", "toc")
     assert len(contents.all("li")) == 80 + 2, "prompts, and what lies before and after them"
     assert {item.text for item in contents.all("li") if item.one("a").attributes["href"].startswith("#")} == {
         f"s {at}" for at in range(470, 530, 2)
