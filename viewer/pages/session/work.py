@@ -143,7 +143,7 @@ def files(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 @require_safe
 @shows_refusals
 def failures(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    """The commands that failed, the newest first, with the commit before each."""
+    """The commands that failed and the commits, the newest first."""
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
         return _list(request, opened, "Commands that failed", "session/_failures.html", commands_run(opened))
@@ -181,15 +181,13 @@ def _file(opened: OpenSession, path: str, touches: list[Touch]) -> TouchedFile:
 
 
 def commands_run(opened: OpenSession) -> list[RanCommand]:
-    """The commands that failed, the newest first, with the newest commit before each."""
+    """The commands that failed and the commits, the newest first; nothing where no command failed."""
     listed: list[RanCommand] = []
     for answered in answered_calls(opened, tools.is_shell):
         word = answered.outcome.word
         message = _COMMIT.search(answered.command[:LONGEST]) if not word else None
         if word == "refused" or not (word or message):
             continue
-        if listed and not word and not listed[-1].word:
-            listed.pop()
         text = redact_shown(answered.call.arguments) if opened.redacting else answered.call.arguments
         title = tools.title(answered.call.name, text, json_value(text), None, answered.outcome, opened.session.cwd)
         what = title.what
@@ -200,9 +198,7 @@ def commands_run(opened: OpenSession) -> list[RanCommand]:
         where = line(redact_shown(answered.where) if opened.redacting else answered.where, tools.LIMIT) if word else ""
         where = "" if where in reason else where
         listed.append(RanCommand(what, title.path, word, reason, where, answered.number, answered.href))
-    if listed and not listed[-1].word:
-        listed.pop()
-    return _grouped(listed[::-1])
+    return _grouped(listed[::-1]) if any(each.word for each in listed) else []
 
 
 def _grouped(newest_first: Sequence[RanCommand]) -> list[RanCommand]:
