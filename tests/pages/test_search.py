@@ -638,10 +638,12 @@ def test_passages_of_tools_are_without_line_numbers_and_escaped_line_ends(
     empty_store.say("a", "user", "go")
     empty_store.say("a", "tool", "1→defmodule Shop do\n2→  needle here in C:\\new failed:\\n\\n[LINT]\\nFix it")
     empty_store.say("a", "user", f"{'words before it ' * 20} needle")
+    empty_store.say("a", "user", "in/home/me/projects/shop/lib/shop_web/needle.ex")
     page = read(signed_in.get(f"{address}/find?q=needle"))
-    first, second = (passage.text for passage in page.all("p", "passage"))
+    first, second, path = (passage.text for passage in page.all("p", "passage"))
+    assert path == "…shop/lib/shop_web/needle .ex"
     assert first == "defmodule Shop do needle here in C:\\new failed: [LINT] Fix it"
-    assert second == "… before it words before it needle", "so that two lines show it"
+    assert second == "… it words before it needle", "so that the first line of a narrow column shows it"
 
 
 def test_every_hit_opens_in_its_session(

@@ -22,7 +22,7 @@ _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])[^*]{1,200}(?<=\S)\*\*(?![\w*])")
 # What tools print that nobody reads in a passage: the number before each line, and line ends as a backslash and an n;
 # one before a small letter may be part of a path.
 _PRINTED = re.compile(r"(?<!\S)\d{1,6}→\s*|(?:\\n){2,}|\\n(?![a-z])")
-LEAD = 32  # characters before the first mark, where there is room for two lines
+LEAD = 20  # characters before the first mark, so that the mark is on the first line of a narrow column
 FIRST = 3  # hits of a session that are shown unfolded
 
 
@@ -110,13 +110,14 @@ def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:
 
 
 def shortened(hit: ShownHit) -> ShownHit:
-    """The hit with so little before its first mark that two lines of a narrow column show it."""
+    """The hit with so little before its first mark that a narrow column shows it whole; a path is cut between names."""
     at = next((at for at, piece in enumerate(hit.passage) if piece.marked), 0)
     before = "".join(piece.text for piece in hit.passage[:at])
     if len(before) <= LEAD:
         return hit
     _, space, whole_words = before[-LEAD:].partition(" ")
-    lead = f"… {whole_words}" if space else f"…{before[-LEAD:]}"
+    _, slash, names = before[-LEAD:].partition("/")
+    lead = f"… {whole_words}" if space else f"…{names if slash else before[-LEAD:]}"
     return replace(hit, passage=(PassagePart(lead), *hit.passage[at:]))
 
 
