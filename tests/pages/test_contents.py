@@ -36,6 +36,8 @@ def test_all_prompts_are_listed_with_one_request_for_each_further_part(
         "\u2191 84 earlier prompts",
         "\u2193 86 later prompts",
     ]
+    numbers = [link.attributes["data-nth"] for link in page.all("a") if "data-nth" in link.attributes]
+    assert (numbers[0], numbers[-1]) == ("85", "164"), "a prompt's number is that among all prompts"
     listed = lines(page)
     asked = 0
     for sign in "\u2191\u2193":

@@ -26,13 +26,14 @@ PROMPTS = 80  # of a part; a page has the part around its window
 @dataclass(frozen=True, slots=True)
 class Item:
     """One line: a prompt or a boundary. `number` is the message's in History, counted
-    from 1; of a boundary, that of the message below it.
+    from 1; of a boundary, that of the message below it. `nth` is a prompt's number among the prompts, 0 of a boundary.
     """
 
     label: str
     href: str
     boundary: bool
     number: int
+    nth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,8 @@ def prompt_items(opened: OpenSession, places: Sequence[int], window: tuple[int, 
         row = rows.get(entry.full_id)
         text = "" if row is None else redacted_text(row) if redacting else row.text
         href = f"#m{entry.id}" if here else opened.urls.message(entry.id)
-        items.append(Item(prose(text, 90) or "A message without words", href, False, place + 1))
+        nth = bisect_left(opened.index.prompts, place) + 1
+        items.append(Item(prose(text, 90) or "A message without words", href, False, place + 1, nth))
     return items
 
 
