@@ -14,6 +14,8 @@ from tests.html import message_ids, read
 from viewer.pages.parts.opened import open_session
 from viewer.pages.session import timeline
 from viewer.rendering import formats
+from viewer.runs import service
+from viewer.runs.planning import Options
 from viewer.stores.registry import get_store, open_store
 from viewer.web import auth
 
@@ -56,14 +58,17 @@ def test_what_is_sent_has_its_sizes_and_leads_to_its_prompts(
         for each in sizes.all("dd")
     ]
     names = [re.sub(r",.*", "", each.text) for each in sizes.all("dt")]
-    assert names[:5] == ["Summary", "Prompts", "From the agent", "Tool output", "In messages (tokens)"]
-    assert sum(exact[:4]) == exact[4], "each token counts once"
-    assert sizes.all("dd")[0].text in page.all("section", "handoff")[0].text, (
+    first = int(names[0].startswith("System prompt"))  # where it is known
+    assert names[first:] == ["Summary", "Prompts", "From the agent", "Tool output", "In all (tokens)"]
+    assert sum(exact[:-1]) == exact[-1], "each token counts once"
+    assert len(side.one("svg").all("rect", "own")) == first, "the bar has it as well"
+    assert sizes.all("dd")[first].text in page.all("section", "handoff")[0].text, (
         "the summary's own size is that of its box"
     )
     facts = page.one(id="facts").text
     live = int(re.findall(r"([\d,]+) of", facts)[0].replace(",", ""))
-    messages = [int(re.findall(r", ([\d,]+)", each.text)[0].replace(",", "")) for each in side.all("dt")[1:4]]
+    sorts = sizes.all("dt")[first + 1 : first + 4]
+    messages = [int(re.findall(r", ([\d,]+)", each.text)[0].replace(",", "")) for each in sorts]
     away = int(side.all("dl")[1].one("dd").text.split()[0].replace(",", ""))
     assert sum(messages) == live and f"{live + away:,}" in facts, "no message is forgotten or counted twice"
     lines = page.one("ol", id="toc").all("a")
@@ -237,6 +242,21 @@ def test_the_drop_of_a_compaction_is_where_the_cursor_is_at_its_boundary(
     assert figure.one("path", "stroke").attributes["d"].count(f" {drops[0]} ") >= 2, "up to it, and down from it"
 
 
+@pytest.mark.usefixtures("at_once")
+def test_the_line_is_level_after_the_drop_of_a_compaction_by_this_site(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    """What it kept is in its block: nothing is added until the next message."""
+    hermes_store = open_hermes_store(21)
+    service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}/timeline"
+    figure = read(signed_in.get(href)).one("figure", "timeline")
+    drop = figure.all("line", "cut")[-1].attributes["x1"]
+    numbers = figure.one("path", "stroke").attributes["d"].removeprefix("M").split()
+    points = list(zip(numbers[::2], numbers[1::2], strict=True))
+    assert float(drop) < timeline.WIDTH and points[-2:] == [(drop, points[-1][1]), (points[-1][0], points[-1][1])]
+
+
 NOTES = ["↑ the agent compacts by itself at 96k", "↑ the model's window, 128k"]
 
 
@@ -279,7 +299,8 @@ def test_the_timeline_of_an_empty_session(signed_in: Client, empty_store: EmptyS
 def test_labels_keep_away_from_the_one_at_the_limit_and_say_about(limit: int) -> None:
     drawing = timeline.drawn([[100, 9_000], [100, 9_010], [100, 9_020], [500, 600]], limit, about=True)
     beyond = limit > 9_020 * timeline.HIGHEST
-    assert drawing.notes == (("limit", f"{'↑ ' * beyond}the agent compacts by itself at {formats.thin(limit)}"),)
+    name = "above" if beyond else "limit"
+    assert drawing.notes == ((name, f"{'↑ ' * beyond}the agent compacts by itself at {formats.thin(limit)}"),)
     assert bool(drawing.limit) != beyond
     assert drawing.labels[-1].text == "~600"
     assert f"compacts by itself at {formats.thin(limit)}." in drawing.words
@@ -295,7 +316,7 @@ def test_the_axis_has_numbers_and_no_labels_of_the_drawing_meet(highest: int, wi
     feet = [float(tick.foot) for tick in drawing.ticks]
     assert all(one - other >= timeline.LINE for one, other in zip(feet, feet[1:], strict=False)) and feet[-1] > 8
     assert bool(drawing.window) == (window <= max(100, highest) * timeline.HIGHEST)
-    assert (("window", f"↑ the model's window, {formats.thin(window)}") in drawing.notes) != bool(drawing.window)
+    assert (("above", f"↑ the model's window, {formats.thin(window)}") in drawing.notes) != bool(drawing.window)
     labels = drawing.labels
     assert not [1 for at, one in enumerate(labels) for other in labels[at + 1 :] if timeline._meet(one, other)]
 

@@ -68,8 +68,8 @@ class ShownAdditions:
 
 @dataclass(frozen=True, slots=True)
 class SentParts:
-    """What is sent, by size: the messages by sort, `tokens` in all, of which `about` says that not all are counted; the
-    system prompt (0 if it is not known) and what the agent reported `more` than the messages (0 if it did not).
+    """What is sent, by size: what the agent reported more than the messages, or else the system prompt if it is known;
+    the messages by sort; `tokens` in all, of which `about` says that not all are counted.
 
     `away` messages were summarised by the compaction at the address `boundary`, `unlinked` ones are not sent any more.
     """
@@ -77,8 +77,6 @@ class SentParts:
     parts: tuple[PlanPart, ...]
     tokens: int
     about: bool
-    prompt: int
-    more: int
     away: int
     unlinked: int
     boundary: str
@@ -160,16 +158,17 @@ def _sent(opened: OpenSession, count: Counter, prompt: int) -> SentParts:
             _add(sizes[sort], tokens - summary)
     newest = max(index.compactions, key=lambda each: each.handoff_id, default=None)
     messages = sum(tokens for _, tokens in sizes.values())
+    more = max(0, (reported or 0) - messages)
+    own = ("own", "System prompt and tools, as reported" if more else "System prompt", "", more or prompt)
+    sorts = (
+        (name, SORTS[name] if name == "summary" else f"{SORTS[name]}, {many:,}", "", tokens)
+        for name, (many, tokens) in sizes.items()
+        if many
+    )
     return SentParts(
-        parts=in_a_bar(
-            (name, SORTS[name] if name == "summary" else f"{SORTS[name]}, {many:,}", "", tokens)
-            for name, (many, tokens) in sizes.items()
-            if many
-        ),
-        tokens=messages,
+        parts=in_a_bar([*([own] if more or prompt else []), *sorts]),
+        tokens=messages + (more or prompt),
         about=index.context.about,
-        prompt=prompt,
-        more=max(0, (reported or 0) - messages),
         away=index.messages - index.in_context - index.unlinked,
         unlinked=index.unlinked,
         boundary=opened.urls.boundary(newest.handoff_id) if newest else "",

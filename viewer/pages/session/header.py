@@ -145,21 +145,17 @@ def _spent(reported: ReportedUsage) -> SafeString | str:
 
 
 def _tokens(opened: OpenSession, reported: int | None) -> SafeString:
-    """How much of the window is in context: as the agent noted it, with what of that is messages, or else as its
-    messages are counted here. The drawing and the plan show messages alone.
+    """How much of the window is in context: as the agent noted it, on hover with what of that is messages, or else as
+    its messages are counted here. The drawing and the plan show messages alone.
     """
     context = opened.index.context
     if reported is None:
         return formats.of_window(context.tokens, opened.window, about=context.about)
     if reported <= context.tokens:
         return format_html("{} reported", formats.of_window(reported, opened.window))
-    return format_html(
-        '{}, <span title="{}">{}{} in messages</span>',
-        formats.of_window(reported, opened.window),
-        "The agent reported the whole: its own prompt and the definitions of its tools are the rest",
-        "about " if context.about else "",
-        formats.thin(context.tokens),
-    )
+    about = "about " if context.about else ""
+    parts = f"{reported:,} reported by the agent, {about}{context.tokens:,} in messages; the rest: its prompt and tools"
+    return formats.of_window(reported, opened.window, title=parts)
 
 
 def in_context(index: TranscriptIndex) -> str:

@@ -24,7 +24,7 @@ from .window import times
 
 WIDTH, HEIGHT, TOP = 680.0, 84.0, 16.0  # of the drawing; left of it are 44 more for the numbers of the axis
 ASIDE = 52.0  # more to the right, for the last number: seven letters
-LETTER, LINE = 6.5, 11.0  # about the width of a letter of a label, and its height
+LETTER, LINE = 6.5, 14.0  # about the width of a letter of a label, and its height
 NOT_COUNTED = " Not every message is counted yet: the numbers are estimates."
 COUNTING_SECONDS = 0.15  # for counting tokens before the drawing, which is requested after its page
 POINTS = 360  # at most, so that a long session is a small drawing
@@ -116,6 +116,8 @@ def rises(index: TranscriptIndex) -> list[list[int]]:
 def _rise(index: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
     messages = list(filterfalse(set(block).__contains__, numbers))
     stretch = list(accumulate(index.estimates(messages), initial=sum(index.estimates(block))))
+    if block and not messages:
+        return stretch * 2  # level from its drop to where it ends
     return stretch if block else stretch[1:]
 
 
@@ -132,6 +134,8 @@ def places_of(index: TranscriptIndex) -> list[list[float]]:
         messages = filterfalse(set(block).__contains__, numbers)
         found = (min(index.places[number], end) for number in messages)
         stretch = list(accumulate(found, max, initial=at))
+        if block and len(stretch) == 1:
+            stretch *= 2
         at = max(at, min(end, last))
         stretches.append([place / last for place in [*stretch[:-1], at][0 if block else 1 :]])
         block = next_block
@@ -164,7 +168,7 @@ def _height(tokens: float, top: int) -> float:
 def _ticks(top: int) -> tuple[Tick, ...]:
     """Round numbers, at most four and far enough from each other."""
     unit = 10 ** max(0, len(str(top // 3)) - 1)
-    step = next(unit * each for each in (1, 2, 5, 10) if unit * each * 3 >= top)
+    step = next(unit * each for each in (1, 2, 5, 10) if unit * each * 4 > top)
     heights = [(tokens, _height(tokens, top)) for tokens in range(0, top + 1, step)]
     return tuple(Tick(f"{y:.1f}", f"{min(y + 4, HEIGHT - 2):.1f}", formats.thin(tokens)) for tokens, y in heights)
 
@@ -220,10 +224,12 @@ def _evenly(series: list[list[int]]) -> list[list[float]]:
 
 
 def _notes(limit: int, window: int, top: int) -> tuple[tuple[str, str], ...]:
-    """What the lines are, below the drawing; an arrow says that a line is above it."""
+    """What the lines are, below the drawing, each with its class; an arrow says that one is above the drawing."""
     lines = [("limit", limit, "the agent compacts by itself at "), ("window", window, "the model's window, ")]
     return tuple(
-        (name, f"{'↑ ' if tokens > top else ''}{text}{formats.thin(tokens)}") for name, tokens, text in lines if tokens
+        ("above", f"↑ {text}{formats.thin(tokens)}") if tokens > top else (name, f"{text}{formats.thin(tokens)}")
+        for name, tokens, text in lines
+        if tokens
     )
 
 
