@@ -94,6 +94,16 @@ def test_markup_is_set_apart_and_the_text_is_as_it_is_sent(signed_in: Client, em
     assert not read(signed_in.get(href)).all("span", "markup"), "History has what was typed"
 
 
+def test_what_nobody_typed_is_folded_as_in_history(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "go")
+    row = empty_store.say("s", "user", "The list of tasks is empty.", display_kind="hidden")
+    for view in ("", "/context"):
+        fold = read(signed_in.get(f"{href}{view}")).one("article", id=f"m{row}").one("details", "fold")
+        assert fold.one("summary").text == "Not typed by a person The list of tasks is empty."
+        assert "open" not in fold.attributes
+
+
 def test_a_handoff_is_nobodys_words(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
     hermes_store = open_hermes_store(21)
     page = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}/context"))

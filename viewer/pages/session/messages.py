@@ -134,7 +134,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
     is_result = item.row.role in engine.RESULT_ROLES
     body = _NOTHING if is_result else _body(item, exchange.context)
     calls_left = calls.left_out(item.row)
-    label, begins = ("", "") if exchange.context.as_sent else not_typed(item.row)
+    label, begins = not_typed(item.row)
     return ShownMessage(
         id=item.id,
         number=exchange.context.number(item.id),
