@@ -188,7 +188,8 @@ def test_a_branch_by_keyboard(screen: Page, open_hermes_store: Callable[..., Her
     screen.keyboard.press("Enter")
     screen.get_by_role("heading", name="Merged carrier 92 (branch)").wait_for()
     screen.wait_for_load_state()
-    assert screen.locator("p.resume code").text_content() == f"hermes --resume {screen.url.rsplit('/', 1)[1]}"
+    command = screen.locator(".menu .resume").get_attribute("data-copy-text")
+    assert command == f"hermes --resume {screen.url.rsplit('/', 1)[1]}"
     assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert Axe().run(screen, context=[[".head"], ["header.about"]]).response["violations"] == []
 

@@ -119,7 +119,7 @@ def test_the_panel_says_when_the_client_notices_and_that_the_summary_stays(
     card = read(signed_in.get(place)).one(id="run").one("section", "card")
     assert "Claude Code goes on from it when the session is resumed. Copy resume command" in card.text
     assert card.one("button", type="button").attributes["data-copy-text"] == command, "and not within the sentence"
-    assert read(signed_in.get(place)).one("p", "resume").one("code").text == command
+    assert read(signed_in.get(place)).all("button", "resume")[-1].attributes["data-copy-text"] == command
     (made,) = api_client.get(f"{place}/compactions")["items"]
     assert made["reported"] is None, "it is ours"
     asked = f"{place}/boundaries/{made['handoff_id']}/undo"
@@ -138,7 +138,7 @@ def test_sub_agents_are_listed_when_they_are_asked_for(signed_in: Client, settin
     assert len(page.all("li", "session")) == 2
     assert any("Count files" in line.text for line in page.all("li", "session"))
     places = [line.all("a")[0].attributes["href"] for line in page.all("li", "session")]
-    resumed = [read(signed_in.get(place)).all("p", "resume") != [] for place in places]
+    resumed = [read(signed_in.get(place)).all("button", "resume") != [] for place in places]
     assert resumed == ["~2F" not in place for place in places] and True in resumed, "a sub-agent is not resumed"
 
 

@@ -123,14 +123,14 @@ def test_every_page_of_a_session_says_how_to_resume_it(
     command = f"hermes --resume {hermes_store.session_id}"
     for view in ("", "/context", "/rows"):
         head = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}{view}")).one("div", "head")
-        assert head.one("p", "resume").one("code").text == command
-        copies = head.all("button", **{"data-copy-text": command})
-        assert [button.text for button in copies] == ["Copy resume command", "Copy"]
+        copies = head.all("button", "resume", **{"data-copy-text": command})
+        assert [button.text for button in copies] == ["Copy resume command"] * 2, "in the menu where there is no room"
+        assert command in head.one("noscript").text
 
 
 def test_what_no_agent_resumes_has_no_command(signed_in: Client, demo: Callable[[str], str]) -> None:
     page = read(signed_in.get(demo("Lisbon in October, five people and a dog")))
-    assert not page.all("p", "resume") and "--resume" not in page.one("div", "head").text
+    assert not page.all("button", "resume") and "--resume" not in page.one("div", "head").text
 
 
 def test_a_resume_command_with_a_key_is_left_out_where_secrets_are_redacted(
@@ -138,10 +138,10 @@ def test_a_resume_command_with_a_key_is_left_out_where_secrets_are_redacted(
 ) -> None:
     key = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
     href = empty_store.session(key)
-    assert key in read(signed_in.get(href)).one("p", "resume").one("code").text
+    assert key in read(signed_in.get(href)).all("button", "resume")[0].attributes["data-copy-text"]
     signed_in.post("/redact", {"redact": "1", "next": "/"})
     page = read(signed_in.get(href))
-    assert not page.all("p", "resume"), "half a command is none"
+    assert not page.all("button", "resume"), "half a command is none"
     copied = [button.attributes.get("data-copy-text", "") for button in page.all("button")]
     assert not [text for text in copied if key in text]
     assert key not in page.one("section", id="plan").text
