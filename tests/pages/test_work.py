@@ -18,7 +18,7 @@ from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.codex.by_hand import ENVELOPE, CodexByHand
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.pi.by_hand import PiByHand
-from tests.browser import Visit, at_rest, require_narrow
+from tests.browser import PHONE, Visit, at_rest, require_narrow
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 from viewer.rendering import tools
@@ -365,3 +365,20 @@ def test_a_list_that_was_left_before_it_was_there_is_closed_by_keys(visit: Visit
     work.locator("> summary").focus()
     screen.keyboard.press("Enter")
     expect(work).not_to_have_attribute("open", "")
+
+
+@pytest.mark.slow
+def test_the_path_of_an_edit_is_whole_on_a_phone_and_opening_it_moves_nothing_where_that_is_not_wanted(
+    visit: Visit, empty_store: EmptyStore
+) -> None:
+    path = "lib/spotter_web/channels/terminal_channel_for_everybody.ex"
+    screen = visit(*PHONE)
+    screen.goto(f"{made_by_hermes(empty_store, [('patch', edit(path), EDITED)])}?only=edits")
+    shown = screen.locator(".match .path-end")
+    expect(shown).to_have_text(path)
+    assert shown.evaluate("line => line.scrollWidth <= line.clientWidth"), "nothing is cut"
+    require_narrow(screen, "edits")
+    moves = "fold => { fold.open = true; return getComputedStyle(fold, '::details-content').animationName !== 'none' }"
+    for motion, moving in (("reduce", False), ("no-preference", True)):
+        screen.emulate_media(reduced_motion=motion)  # type: ignore[arg-type]  # one of the two
+        assert screen.locator(".match details.tool").evaluate(moves) == moving
