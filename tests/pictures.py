@@ -67,7 +67,7 @@ def _dark(page: Page) -> None:
 
 def _phone(page: Page) -> None:
     _open(page, STOCKTAKING)
-    page.locator(".sheet-open").get_by_role("link").click()
+    page.locator(".sheet-open").get_by_role("link", name="Compact…").click()
     expect(page.locator("#plan-form")).to_be_visible()
 
 
