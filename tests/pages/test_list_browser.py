@@ -59,7 +59,7 @@ def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: EmptyStore) -> 
     screen.wait_for_url("**/sessions/s**")
 
 
-def test_the_column_of_costs_comes_with_the_first_line_that_has_one(visit: Visit, many: EmptyStore) -> None:
+def test_no_column_moves_when_the_first_line_with_a_cost_is_loaded(visit: Visit, many: EmptyStore) -> None:
     many.session("old", title="Paid", started_at=PRESENT - 9e6, estimated_cost_usd=2.5)
     many.say("old", "user", "hello", timestamp=PRESENT - 9e6)
     for at in range(20):
@@ -68,11 +68,15 @@ def test_the_column_of_costs_comes_with_the_first_line_that_has_one(visit: Visit
     sync_worker.sync_all()
     screen = visit(*WIDE)
     screen.goto("/")
-    head = screen.locator(".list-heads").get_by_text("Cost")
-    expect(head).to_be_hidden()
+    expect(screen.get_by_text("$2.50")).to_have_count(0)
+    heads = screen.locator(".list-heads a")
+    where = heads.evaluate_all("all => all.map((head) => [head.textContent, head.getBoundingClientRect().right])")
+    assert "Cost" in dict(where)
     screen.get_by_role("link", name="More sessions").click()
     expect(screen.get_by_text("$2.50")).to_be_visible()
-    expect(head).to_be_visible()
+    now = heads.evaluate_all("all => all.map((head) => [head.textContent, head.getBoundingClientRect().right])")
+    assert now == where
+    assert heads.first.evaluate("head => head.getBoundingClientRect().top >= 0"), "the heads stay while one scrolls"
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE])

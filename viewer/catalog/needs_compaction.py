@@ -27,12 +27,12 @@ def is_near(store: Store, model: str, window: int, tokens: int | None) -> bool:
 
 
 def fullness(window: int, tokens: int | None, *, near: bool) -> Literal["over", "near", ""]:
-    """What colours the bar of a window, whenever its session was active: more tokens than the window takes, or so many
-    that the session is near its threshold.
+    """What colours the bar of a window: "over" for more tokens than it takes, "near" for so many that the session is near
+    its threshold; "" for a session that does not need compaction, because it is not `near` or nobody goes on with it.
     """
-    if tokens is not None and 0 < window < tokens:
-        return "over"
-    return "near" if near else ""
+    if not near:
+        return ""
+    return "over" if tokens is not None and 0 < window < tokens else "near"
 
 
 def lately() -> float:

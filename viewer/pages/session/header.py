@@ -39,7 +39,7 @@ class Header:
     compacted.
 
     `tokens` is how much of the window is in context, as a text, `share` the same in percent, at most 100; `fullness` is
-    what colours its bar (`needs_compaction.fullness`); `rests`: the session was not active lately.
+    what colours its bar (`needs_compaction.fullness`).
     `branch_of` is the name of the session this one was branched from, "" for none; `resume` is the command to continue,
     "" if unknown; `untried` is the agent's version that wrote it, if newer than all tried ones, else "".
     """
@@ -52,7 +52,6 @@ class Header:
     tokens: SafeString
     share: int
     fullness: str
-    rests: bool
     branch_of: str
     branch_href: str
     resume: str
@@ -70,6 +69,9 @@ def header(opened: OpenSession, view: str = "") -> Header:
     session, usage = opened.session, opened.reader.usage(opened.session.id)
     tokens, used = _tokens(opened, usage.tokens), opened.index.context.tokens if usage.tokens is None else usage.tokens
     branch_of, branch_href = _origin(opened, session.branched_from)
+    is_gone_on_with = session.last_active >= needs_compaction.lately() and not (
+        session.archived or session.ended_at is not None or session.delegated_from
+    )
     is_near = needs_compaction.is_near(opened.reader.store, session.model, opened.window, used)
     return Header(
         session=session,
@@ -79,8 +81,7 @@ def header(opened: OpenSession, view: str = "") -> Header:
         facts=tuple(fact for fact in _facts(opened, usage) if fact),
         tokens=tokens,
         share=min(100, round(100 * used / opened.window)) if opened.window else 0,
-        fullness=needs_compaction.fullness(opened.window, used, near=is_near),
-        rests=session.last_active < needs_compaction.lately(),
+        fullness=needs_compaction.fullness(opened.window, used, near=is_gone_on_with and is_near),
         branch_of=branch_of,
         branch_href=branch_href,
         resume="" if session.continued else resume_command(opened.reader.store, session.id, redacting=opened.redacting),

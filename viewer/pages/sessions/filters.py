@@ -104,7 +104,7 @@ class Facets:
         listings = sync.store_listings(stores) if form.store else listed.listings
         self.states = {listing.store.name: {listing.state.pk} for listing in listings if listing.state}
         self.counts = counts(listings, form.filter)
-        self.priced = have_costs(listings)
+        self.priced = have_costs(listed.listings) or form.filter.order == "cost"
         self.query = query_of(form)
         self.is_narrowed = any(name != "order" for name, _ in self.query)
 

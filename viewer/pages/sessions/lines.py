@@ -90,7 +90,6 @@ def shown_lines(
     """
     stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
     near, since = {kind.pk for kind in listed.kinds if kind.is_near_and_open}, needs_compaction.lately()
-    full = {kind.pk for kind in listed.kinds if kind.near}
     seem, active = lines.guessed(listed.lines), listed.active()
 
     def make(each: SessionIndex) -> SessionLine | UnreadableLine:
@@ -100,7 +99,7 @@ def shown_lines(
         label = labels.of((store, each.session_id))
         is_near = each.kind_id in near and each.last_active >= since
         state = "running" if each.pk in active else "needs compaction" if is_near else ""
-        colour = needs_compaction.fullness(each.window, each.tokens, near=each.kind_id in full)
+        colour = needs_compaction.fullness(each.window, each.tokens, near=is_near)
         return shown_line(each, store, state, seem.get(each.pk), label, redacting, near=is_near, fullness=colour)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
