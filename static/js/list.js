@@ -65,3 +65,17 @@ on("keydown", (event) => {
     line.focus();
   }
 });
+
+// One group a session: further hits of a session that is there go into its fold.
+on("htmx:afterSettle", () => {
+  const groups = {};
+  for (const group of all(".of-session")) {
+    const first = (groups[group.dataset.session] ??= group);
+    if (first === group) continue;
+    const fold = first.querySelector(".fold");
+    fold.querySelector("ol").append(...all(".hit", group));
+    fold.querySelector(".number").textContent = all(".hit", fold).length;
+    fold.hidden = false;
+    group.remove();
+  }
+});

@@ -64,9 +64,7 @@ def test_works(signed_in: Client, empty_store: EmptyStore) -> None:
     assert [mark.text for mark in page.one("ol", "hits").all("mark")] == ["Needle", "needle"]
     group = page.one("li", "of-session")
     assert group.one("h3").one("a").attributes["href"] == address and group.one("h3").text == "Sewing box"
-    assert (
-        signed_in.get("/" + group.one("span", **{"hx-trigger": "revealed"}).attributes["hx-get"]).text == "2 messages"
-    )
+    assert signed_in.get("/" + group.one("span", **{"hx-trigger": "revealed"}).attributes["hx-get"]).text == "2"
     assert page.one("input", id="search").attributes["value"] == "needle"
 
 
@@ -362,9 +360,9 @@ def test_many_hits_are_counted_up_to_a_hundred(signed_in: Client, empty_store: E
     empty_store.session("a")
     for number in range(105):
         empty_store.say("a", "user", f"needle {number}")
-    assert signed_in.get("/search/total?q=needle&session=a&store=own").text == "more than 100 messages"
-    assert signed_in.get("/search/total?q=needle+7&session=a&store=own").text == "1 message"
-    assert signed_in.get("/search/total?q=needle&session=gone&store=own").text == "0 messages"
+    assert signed_in.get("/search/total?q=needle&session=a&store=own").text == "100+"
+    assert signed_in.get("/search/total?q=needle+7&session=a&store=own").text == "1"
+    assert signed_in.get("/search/total?q=needle&session=gone&store=own").text == "0"
 
 
 @pytest.mark.parametrize("q", ['"', "\x00", "a" * 10_000, "\ud800", "<b>", "AND NEAR(", "%00", "*", "-", "🙂"])

@@ -38,8 +38,9 @@ def test_hits_load_when_they_come_near_and_back_leads_back(
     screen: Page, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "PAGE", 5)
-    empty_store.session("a")
-    first = [empty_store.say("a", "user", f"needle {number}") for number in range(12)][0]
+    for name in ("a", "b"):
+        empty_store.session(name)
+    rows = [empty_store.say("ab"[number % 2], "user", f"needle {number}") for number in range(12)]
     screen.goto("/search?q=needle")
     screen.evaluate("htmx.config.defaultSettleDelay = 200")  # in which the next link is there, and loads nothing yet
     screen.mouse.move(100, 300)
@@ -49,7 +50,11 @@ def test_hits_load_when_they_come_near_and_back_leads_back(
         if screen.locator(".hit").count() == 12:
             break
     expect(screen.locator(".hit")).to_have_count(12)
-    screen.locator(".hit").last.click()  # the whole hit leads there
+    expect(screen.locator(".of-session")).to_have_count(2)  # each session once
+    expect(screen.locator(".of-session .number")).to_have_text(["3", "4"])  # the first page had three and two
+    screen.locator(".of-session .fold").last.locator("summary").click()
+    first = rows[0]
+    screen.locator(f".hit:has([href$='#m{first}'])").click()  # the whole hit leads there
     expect(screen).to_have_url(re.compile(f"around={first}#m{first}$"))
     expect(screen.locator(f"#m{first}")).to_be_visible()
     screen.go_back()

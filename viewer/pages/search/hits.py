@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from urllib.parse import quote, unquote
 
 from django.utils.safestring import SafeString
 
+from viewer.catalog.models import SessionIndex
 from viewer.rendering import formats
 from viewer.rendering.texts import STATES, clean, line, role_label
 from viewer.stores.search.pages import Hit, HitPage, Key, Stage
@@ -48,12 +49,14 @@ class ShownHit:
 
 @dataclass(frozen=True, slots=True)
 class HitGroup:
-    """The hits of one session on a page. `within` is the query of the search in this session alone; `copies` are the
-    same session in other stores, which have no other hits on the page.
+    """The hits of one session on a page. `within` is the query of the search in this session alone; `facts` are its
+    messages and when it was active, as in lists; `copies` are the same session in other stores, which have no other
+    hits on the page.
     """
 
     hits: tuple[ShownHit, ...]
     within: str
+    facts: tuple[str | SafeString, ...] = ()
     copies: tuple[SessionUrls, ...] = ()
 
     @property
@@ -65,9 +68,14 @@ class HitGroup:
         return self.hits[FIRST:]
 
 
-def grouped(shown_hits: Sequence[ShownHit], address: Callable[[str, str], str]) -> tuple[HitGroup, ...]:
+def grouped(
+    shown_hits: Sequence[ShownHit],
+    address: Callable[[str, str], str],
+    rows: Mapping[SessionUrls, SessionIndex],
+) -> tuple[HitGroup, ...]:
     """The hits by session, in the order of each session's first hit, copies of a session once. `address` makes the
-    query of the search in one session, from the name of the store and the id as in addresses.
+    query of the search in one session, from the name of the store and the id as in addresses; `rows` has what the
+    catalog knows of them.
     """
     sessions: dict[SessionUrls, list[ShownHit]] = {}
     for hit in shown_hits:
@@ -76,10 +84,20 @@ def grouped(shown_hits: Sequence[ShownHit], address: Callable[[str, str], str]) 
     for urls, found in sessions.items():
         original = next((each for each in groups if each.session == urls.session and _holds(groups[each], found)), None)
         if original is None:
-            groups[urls] = HitGroup(tuple(found), address(urls.store, segment(urls.session)))
+            groups[urls] = HitGroup(
+                tuple(found), address(urls.store, segment(urls.session)), tuple(facts_of(rows.get(urls)))
+            )
         else:
             groups[original] = replace(groups[original], copies=(*groups[original].copies, urls))
     return tuple(groups.values())
+
+
+def facts_of(row: SessionIndex | None) -> Iterator[str | SafeString]:
+    """How large a session is and when it was active: by this two of one name differ."""
+    if row is not None and row.messages is not None:
+        yield formats.counted(row.messages, "message")
+    if row is not None and row.last_active:
+        yield formats.ago(row.last_active)
 
 
 def _holds(group: HitGroup, found: Sequence[ShownHit]) -> bool:

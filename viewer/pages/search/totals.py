@@ -18,7 +18,6 @@ from viewer.pages.filters import Group, Link
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.preferences import listed_stores
 from viewer.pages.redaction import redacts
-from viewer.rendering import formats
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import open_store
@@ -47,12 +46,11 @@ class Sample(NamedTuple):
 @require_safe
 @shows_refusals
 def total(request: HttpRequest) -> HttpResponse:
-    """How many messages match in the session of the address, as a sentence."""
+    """How many messages match in the session of the address: "13", or "100+"."""
     form = form_of(request.GET)
     stores = [store for store in listed_stores(request, form.store) if form.store in ("", store.name)]
     number, more = _count(form, stores)
-    words = f"more than {number:,} messages" if more else formats.counted(number, "message")
-    return HttpResponse(words, content_type="text/plain; charset=utf-8")
+    return HttpResponse(f"{number:,}{'+' * more}", content_type="text/plain; charset=utf-8")
 
 
 @require_safe

@@ -5,6 +5,7 @@ or best first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.catalog import lines
@@ -92,7 +94,8 @@ class NamedSession:
     are the same session in other stores.
     """
 
-    row: SessionIndex
+    facts: tuple[str | SafeString, ...]
+    source: str
     place: SessionUrls
     name: tuple[PassagePart, ...]
     words: tuple[PassagePart, ...]
@@ -223,7 +226,8 @@ def _page(
 ) -> dict[str, Any]:
     """The page's data: sessions by name, hits by session (`found`), and remarks.
 
-    `facets` is the address of the filters with numbers, `more` that of the next hits, "" at the end; `limits` say where
+    `facets` is the address of the filters with numbers, `more` that of the next hits, "" at the end, which
+    come by themselves unless all of these are of `one_session`; `limits` say where
     a page ended before it was full, `notes` how it was searched, and `gaps`, after the last hits, what is in no index.
     `scan` is the address of the same search without the indexes, `indexed` with them, `cleared` without filters.
     """
@@ -247,9 +251,12 @@ def _page(
         "dated": bool(form.until) or form.since not in ("", *map(_days_ago, AGES)),
         "facets": f"search/facets{address(form, scan='')}",
         "sessions": () if narrow else named,
-        "found": hits.grouped(shown, lambda store, segment: address(form, store=store, session=segment)),
+        "found": hits.grouped(
+            shown, lambda store, segment: address(form, store=store, session=segment), _rows(searched, shown)
+        ),
         "broken": (*unshown, *(() if narrow else unnamed)),
         "more": address(form, after=behind.text) if further else "",
+        "one_session": len({hit.place for hit in shown}) == 1,
         "limits": list(_limits(pages, several=len(searched) > 1)),
         "notes": list(_notes(pages, gaps=False)),
         "gaps": () if further else list(_notes(pages, gaps=True)),
@@ -261,6 +268,18 @@ def _page(
         "cleared": address(SearchForm(q=form.q)),
         "indexed": address(form, scan=""),
     }
+
+
+def _rows(searched: Sequence[Searched], shown: Sequence[hits.ShownHit]) -> dict[SessionUrls, SessionIndex]:
+    """The rows of the catalog of the sessions that these hits are in, as far as they are listed."""
+    rows: dict[SessionUrls, SessionIndex] = {}
+    for each in searched:
+        ids = {hit.place.session for hit in shown if hit.place.store == each.store.name}
+        if ids:
+            with suppress(StoreError):
+                listed = lines.of_sessions(each.store, sorted(ids))
+                rows |= {SessionUrls(each.store.name, row.session_id): row for row in listed}
+    return rows
 
 
 def _limits(pages: Sequence[tuple[str, HitPage]], *, several: bool) -> Iterator[str]:
@@ -307,7 +326,8 @@ def _named_sessions(
             return UnreadableLine(name, store, row.problem)
         words = passage(line(redaction.name(row.first_words, redacted), 300), query)
         return NamedSession(
-            row=row,
+            facts=tuple(hits.facts_of(row)),
+            source=line(row.source, 30),
             place=SessionUrls(store, row.session_id),
             name=passage(name, query),
             words=words if row.title and any(part.marked for part in words) else (),
