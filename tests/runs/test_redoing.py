@@ -83,6 +83,15 @@ def test_a_page_offers_it(store_api: StoreApi, signed_in: Client) -> None:
     assert signed_in.post(f"{page}/redo").status_code == 409
 
 
+def test_who_undoes_it_in_the_session_is_offered_it_at_once(store_api: StoreApi, signed_in: Client) -> None:
+    redone(store_api)
+    run = run_of(store_api)
+    href = f"/stores/{run.store}/sessions/{run.session_id}"
+    here = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{href}"}
+    answer = signed_in.post(f"{href}/boundaries/{run.handoff_id}/undo", headers=here).content.decode()
+    assert "Undone. " in answer and f'action="/runs/{run.pk}/redo"' in answer
+
+
 def test_a_page_does_not_offer_it_below_another(store_api: StoreApi, signed_in: Client) -> None:
     run = run_of(store_api)
     store_api.compact("s")

@@ -41,12 +41,13 @@ class UndoOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The result of an undo: how many messages are in context again, and the id of the message directly after the
-    former boundary, None if there is none.
+    """The result of an undo: how many messages are in context again, the id of the message directly after the former
+    boundary, None if there is none, and the run that can apply it again, None if none can.
     """
 
     context_messages: int
     message_id: int | None
+    run: Run | None
 
 
 def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
@@ -106,7 +107,9 @@ def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
     except StoreError:
         ours.filter(holder=holder).update(holder="")
         raise
-    return Undone(len(for_model(after)), None if cut_id is None else index.message_of(cut_id))
+    runs = Run.objects.filter(store=store.name, session_id=session_id, handoff_id=handoff_id, status="undone")
+    run = runs.last() if writer.redoes else None
+    return Undone(len(for_model(after)), None if cut_id is None else index.message_of(cut_id), run)
 
 
 def undo_run(run: Run) -> None:

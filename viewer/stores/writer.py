@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from viewer.stores.errors import CompactionConflict, NotRedoable, NotUndoable, StoreReadOnly
 
@@ -21,9 +21,10 @@ LONGEST_TITLE = 100  # characters
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The writes of one store."""
+    """The writes of one store; `redoes`: what was undone can be applied again."""
 
     store: Store
+    redoes: ClassVar[bool] = False
 
     # -- sessions
 

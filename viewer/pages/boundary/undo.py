@@ -28,5 +28,5 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     back = urls.view() if undone.message_id is None else urls.message(undone.message_id)
     if is_fragment(request) and on_page_of(request, urls):
         sentence = f"Undone. {formats.counted(undone.context_messages, 'message')} in context again."
-        return page(request, "boundary/_undone.html", {"reading": back, "sentence": sentence})
+        return page(request, "boundary/_undone.html", {"reading": back, "sentence": sentence, "again": undone.run})
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)

@@ -111,11 +111,11 @@ class Panel:
 
     @property
     def leads(self) -> bool:
-        """Whether *Preview* is the main action: not next to a run that is open, ready for review, or written and not
-        picked up, because that run has its own button.
+        """Whether *Preview* is the main action: not next to a run that is open, or written and not picked up.
+        One that is ready for review takes the plan's place, until *Other settings* are asked for.
         """
         run = self.run
-        led = run is not None and (run.run.is_open or run.run.status == "ready" or run.leads_to_undo)
+        led = run is not None and (run.run.is_open or run.leads_to_undo)
         return not led and self.plan is not None and not self.plan.little
 
 

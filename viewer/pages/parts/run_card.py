@@ -32,7 +32,7 @@ from .shortened import ShortenedOutputs, examples
 # What a status is called on pages. Progress sentences come from the run itself.
 STATUS = {
     "queued": "Waiting for a worker", "planning": "Planning", "summarizing": "Summarising",
-    "ready": "Preview, not applied", "waiting": "Waiting to be written", "applying": "Writing",
+    "ready": "Preview, not applied", "waiting": "Applying", "applying": "Applying",
     "applied": "Compacted", "undone": "Undone", "discarded": "Discarded",
     "cancelled": "Cancelled", "failed": "Failed", "conflict": "Conflict",
 }  # fmt: skip

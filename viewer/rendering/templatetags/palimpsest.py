@@ -36,8 +36,8 @@ TERMS = {
     "boundary": "The place in a session where a compaction cut it: messages above it may be summarised away, "
     "messages below it are in context.",
     "handoff": "The message that carries a summary to the model. The agent's program writes it; nobody said it.",
-    "asks for": "Lines that leave the context, have an exact thing (a path, an id, a name), and are about the request: "
-    "they have what it names, or if it names nothing, two of its words.",
+    "refers to": "Lines that leave the context, have an exact thing (a path, an id, a name), and are about the "
+    "request: they have what it names, or if it names nothing, two of its words.",
     "startup reading": "The files that a workspace asks its agent to read when it starts. A compaction takes them out "
     "of context, so the agent should read them again.",
 }
