@@ -169,7 +169,7 @@ def test_it_begins_with_the_cost_only_where_one_of_these_days_is_known(
 
 @pytest.mark.parametrize(
     ("ago", "days"),
-    [((), "30 days"), ((60,), "90 days"), ((1, 2.5), "30 days"), ((1, 60), "90 days"), ((1, 99), "all")],
+    [((), "30 days"), ((60,), "90 days"), ((1, 2.5), "30 days"), ((1, 60), "90 days"), ((1, 99), "all time")],
 )
 def test_it_begins_with_the_days_that_have_something_to_show(
     signed_in: Client, empty_store: EmptyStore, ago: tuple[float, ...], days: str

@@ -35,7 +35,7 @@ def save(client: Client, kind: str = "openai", **said: str) -> str:
 
 def test_an_empty_page_asks_for_a_model_and_says_what_is_sent(signed_in: Client, settings: Settings) -> None:
     page = read(signed_in.get("/settings"))
-    assert [each.text for each in page.all("h2")][:2] == ["OpenAI or compatible", "Anthropic"]
+    assert [each.text for each in page.all("h2")][:3] == ["Models", "OpenAI or compatible", "Anthropic"]
     assert page.one("a", **{"aria-current": "page"}).text == "Settings"
     assert "credentials are blacked out" in page.one("main").text
     assert page.one("main").all("code")[-1].text == str(settings.DATABASES["default"]["NAME"])

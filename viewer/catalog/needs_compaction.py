@@ -27,8 +27,8 @@ def is_near(store: Store, model: str, window: int, tokens: int | None) -> bool:
 
 
 def fullness(window: int, tokens: int | None, *, near: bool) -> Literal["over", "near", ""]:
-    """What colours the bar of a window: "over" for more tokens than it takes, "near" for so many that the session is near
-    its threshold; "" for a session that does not need compaction, because it is not `near` or nobody goes on with it.
+    """What colours the bar of a window: "over" for more tokens than it takes, "near" for so many that the session is
+    near its threshold; "" for one that does not need compaction, because it is not `near` or nobody goes on with it.
     """
     if not near:
         return ""

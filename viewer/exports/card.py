@@ -75,9 +75,10 @@ def as_card(reader: Reader, session_id: str, handoff_id: int, choices: Choices) 
     lines += [f"The session's model is {line(session.model, 80)}."] if choices.model and session.model else []
     paragraphs = "".join(f"<p>{_shown(each)}</p>\n" for each in lines)
     summary = _summary(reader, session_id, boundary) if choices.summary else ""
+    credit = "" if boundary.run else "Made with Palimpsest. "  # else the sentence on who compacted it says so
     return (
         f'{page.head(title, CARD)}<main>\n<h1 dir="auto">{title}</h1>\n{_sides(before, after)}{paragraphs}{summary}'
-        "</main>\n<footer><p>Made with Palimpsest. Secrets are redacted.</p></footer>\n</body>\n</html>\n"
+        f"</main>\n<footer><p>{credit}Secrets are redacted.</p></footer>\n</body>\n</html>\n"
     )
 
 

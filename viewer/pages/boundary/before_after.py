@@ -306,7 +306,7 @@ def _merged(row: StoredMessage) -> str:
     text = parted(row)
     if text.message is None:
         return ""
-    return f"Sent in one row with a message, {'behind' if text.comes_first else 'before'} its words."
+    return f"Sent {'behind' if text.comes_first else 'in front of'} the words of the next message."
 
 
 def _summary(opened: OpenSession, boundary: Boundary, row: StoredMessage) -> ShownSummary:

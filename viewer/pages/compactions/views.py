@@ -39,6 +39,7 @@ from viewer.stores.registry import Reader, all_stores, open_store
 from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 
+FEW = 5  # bars; fewer are not worth a drawing
 RUNS = 50
 NEAR = 20  # sessions that need compaction, the ones active last
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
@@ -93,11 +94,13 @@ def compactions(request: HttpRequest) -> HttpResponse:
     run_lines, unshown_runs = lines_of(runs, partial(_run, findings.names), lambda run: (f"Run {run.pk}", run.store))
     real = {store.name for store in stores if not store.is_managed} or {store.name for store in stores}
     counted = [each for each in findings.boundaries if each.adds and each.place.store in real]
+    chart = drawn((each.numbers.at, each.reclaimed) for each in counted)
     data = {
         "runs": run_lines,
+        "priced": any(each["cost"] for each in run_lines),
         "boundaries": sorted(findings.boundaries, key=lambda each: each.numbers.at or 0.0, reverse=True),
         "figures": list(_figures(counted)),
-        "chart": drawn((each.numbers.at, each.reclaimed) for each in counted),
+        "chart": chart if chart and len(chart.bars) >= FEW else None,
         "habits": habits(),
         "near": near_lines,
         "more_near": near.more,

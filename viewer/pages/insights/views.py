@@ -32,7 +32,7 @@ from viewer.rendering.charts import Chart, bar_of, bars, day_name
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
 
-PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all"}
+PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all time"}
 MEASURES = {
     "cost": "cost",
     "tokens": "tokens in context",
@@ -264,7 +264,7 @@ def _query(query: QueryDict) -> dict[str, str]:
 
 
 def _groups(query: Mapping[str, str]) -> tuple[Group, ...]:
-    rows = (("days", "Last", PERIODS), ("by", "By", GROUPINGS))
+    rows = (("days", "Time", PERIODS), ("by", "By", GROUPINGS))
     return tuple(
         Group(title, tuple(_link(query, name, value, label) for value, label in options.items()))
         for name, title, options in rows

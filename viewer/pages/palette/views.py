@@ -32,16 +32,16 @@ from viewer.web.unreadable import UnreadableLine, lines_of
 LONGEST = 200  # characters that are looked for
 SESSIONS = 6
 PAGES = (
-    ("Sessions", "pages:sessions", ""),
-    ("Compactions", "pages:compactions", ""),
-    ("Insights", "pages:insights", ""),
-    ("Stores", "pages:stores", ""),
-    ("Settings", "pages:settings", ""),
-    ("Settings: API tokens", "pages:settings", "#tokens"),
-    ("Settings: rules of the workspace", "pages:settings", "#rules"),
-    ("Search every message", "pages:search", ""),
-    ("Help", "pages:about", ""),
-    ("API docs", "reference", ""),
+    ("Sessions", "pages:sessions", "", "g s"),
+    ("Compactions", "pages:compactions", "", "g c"),
+    ("Insights", "pages:insights", "", "g i"),
+    ("Stores", "pages:stores", "", ""),
+    ("Settings", "pages:settings", "", ""),
+    ("Settings: API tokens", "pages:settings", "#tokens", ""),
+    ("Settings: rules of the workspace", "pages:settings", "#rules", ""),
+    ("Search every message", "pages:search", "", "/"),
+    ("Help", "pages:about", "", ""),
+    ("API docs", "reference", "", ""),
 )
 _THEME = {"": "Follow the system's theme", "light": "Switch to the light theme", "dark": "Switch to the dark theme"}
 
@@ -50,7 +50,7 @@ _THEME = {"": "Follow the system's theme", "light": "Switch to the light theme",
 class PaletteEntry:
     """One page or action. `href` leads there, or takes the POST of `field` if `posts`. If one of the CSS selectors
     `press` matches on the page, the script presses or focuses that instead; `copies` is text to copy. `also` are other
-    words by which it is found.
+    words by which it is found; `key` is the key that does the same.
     """
 
     label: str
@@ -61,6 +61,7 @@ class PaletteEntry:
     posts: bool = False
     field: tuple[str, str] = ("", "")
     also: str = ""
+    key: str = ""
 
 
 @require_safe
@@ -108,12 +109,14 @@ def _goes(q: str, urls: SessionUrls) -> Iterator[PaletteEntry]:
 
 
 def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]:
-    yield PaletteEntry("Compact…", f"{urls.href}#plan", press=".sheet-open a, #plan, #side")
-    yield PaletteEntry("Go to message or day…", urls.view(), press="#at", also="first newest last number date")
-    yield PaletteEntry("Find in this session", urls.view("find"), press="#find")
-    yield PaletteEntry("Files touched", urls.view("files"), press="#files-touched > summary", also="edits changed")
+    yield PaletteEntry("Compact…", f"{urls.href}#plan", press=".sheet-open a, #plan, #side", key="c")
+    yield PaletteEntry("Go to message or day…", urls.view(), press="#at", also="first newest last number date", key=".")
+    yield PaletteEntry("Find in this session", urls.view("find"), press="#find", key="f")
+    yield PaletteEntry(
+        "Files touched", urls.view("files"), press="#files-touched > summary", also="edits changed", key="t"
+    )
     failed = "#commands-failed > summary"
-    yield PaletteEntry("Commands that failed", urls.view("failures"), press=failed, also="failures errors")
+    yield PaletteEntry("Commands that failed", urls.view("failures"), press=failed, also="failures errors", key="F")
     yield PaletteEntry("History", urls.view())
     yield PaletteEntry("What the model sees", urls.view("context"))
     yield PaletteEntry("Export…", urls.view("export"))
@@ -143,8 +146,8 @@ def _sessions(q: str, stores: Sequence[Store], *, redacting: bool) -> tuple[Pale
 
 
 def _pages() -> Iterator[PaletteEntry]:
-    for label, view, fragment in PAGES:
-        yield PaletteEntry(label, reverse(view) + fragment)
+    for label, view, fragment, key in PAGES:
+        yield PaletteEntry(label, reverse(view) + fragment, key=key)
 
 
 def _actions(used: str, *, redacting: bool) -> Iterator[PaletteEntry]:
@@ -155,7 +158,7 @@ def _actions(used: str, *, redacting: bool) -> Iterator[PaletteEntry]:
             yield PaletteEntry(_THEME[value], reverse("pages:theme"), press=press, posts=True, field=("theme", value))
     label = "Show what is redacted" if redacting else "Redact what looks like a secret"
     yield PaletteEntry(label, reverse("pages:redact"), posts=True, field=("redact", str(int(not redacting))))
-    yield PaletteEntry("Keys", press="[data-keys]")
+    yield PaletteEntry("Keys", press="[data-keys]", key="?")
     yield PaletteEntry("Sign out", reverse("sign-out"), posts=True)
 
 

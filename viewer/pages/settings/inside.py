@@ -79,9 +79,7 @@ def door(request: HttpRequest, store: str) -> HttpResponse:
     shown = {
         "shown": ShownDoor(agent, target, installed),
         "form": form,
-        "files": [
-            {"path": str(file.path), "is_new": file.before is None, "lines": _lines(file.diff)} for file in files
-        ],
+        "files": [{"path": str(file.path), "is_new": file.before is None, **_diff(file.diff)} for file in files],
         "refusal": refusal,
         "is_same": installed is not None
         and form.options == doors.options_of(installed)
@@ -116,7 +114,9 @@ def _agent_of(store: str) -> tuple[InstalledAgent, Store]:
     raise NotFound(f"Nothing can be installed into the agent of store {store!r}.")
 
 
-def _lines(diff: str) -> list[tuple[str, str]]:
-    """Class and text of each line of a diff without its head."""
+def _diff(diff: str) -> dict[str, Any]:
+    """The `lines` of a diff without its head, each with its class, and how many are `added` and `removed`."""
     classes = {"+": "add", "-": "del", "@": "hunk"}
-    return [(classes.get(line[:1], ""), visible(line)) for line in diff.splitlines()[2:]]
+    lines = [(classes.get(line[:1], ""), visible(line)) for line in diff.splitlines()[2:]]
+    kinds = [kind for kind, _ in lines]
+    return {"lines": lines, "added": kinds.count("add"), "removed": kinds.count("del")}
