@@ -52,7 +52,7 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     assert re.search(r"The (open )?request", page.all("ul", "kept")[0].text) and "%" not in page.one("main").text
     named = [row for each in page.all("ol", "lost") for row in lines(each)]
     assert len(named) == lost > 1
-    shown = read(signed_in.get((first := named[0].one("a")).attributes["href"].split("#")[0]))
+    shown = read(signed_in.get((first := named[0].all("a")[0]).attributes["href"].split("#")[0]))
     assert int(first.attributes["href"].split("#m")[1]) in message_ids(shown)
     assert first.text.split()[0] in shown.text
 
