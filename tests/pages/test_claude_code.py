@@ -152,8 +152,8 @@ def test_what_was_left_by_going_back(signed_in: Client, agent: ClaudeByHand) -> 
     (link,) = [each for each in page.all("a") if "/abandoned" in each.attributes["href"]]
     assert link.text == f"{len(turn('left'))} messages"
     left = read(signed_in.get(f"{place}/abandoned"))
-    assert "left" in left.one("section").text and left.one("section").attributes["id"] == "left0"
-    behind = left.one("section").one("p", "note").one("a").attributes["href"]
+    assert "left" in left.one("section", id="left0").text and left.one("section", id="left0").attributes["id"] == "left0"
+    behind = left.one("section", id="left0").one("p", "note").one("a").attributes["href"]
     assert signed_in.get(behind.partition("#")[0]).status_code == 200
 
 
@@ -203,7 +203,7 @@ def test_links_to_what_was_left_lead_somewhere(signed_in: Client, agent: ClaudeB
     agent.write("s", [*talk(2), *turn("left")])
     agent.take_back("s")
     left = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}/abandoned"))
-    hrefs = {each.attributes["href"].partition("#")[0] for each in left.one("section").all("a")}
+    hrefs = {each.attributes["href"].partition("#")[0] for each in left.one("section", id="left0").all("a")}
     assert hrefs and {signed_in.get(href, follow=True).status_code for href in hrefs} == {200}
 
 
