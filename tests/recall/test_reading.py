@@ -108,9 +108,11 @@ def test_a_session_that_was_never_compacted(empty_store: EmptyStore) -> None:
 def test_a_session_by_its_id_or_its_only_beginning(empty_store: EmptyStore) -> None:
     fill(empty_store, "20261128_a1", "One")
     fill(empty_store, "20261128_b2", "Two")
+    fill(empty_store, "20261128_b2/agent-1", "A sub-agent of the second")
     stores = all_stores()
     assert sessions.named(stores, "20261128_a1").id == "20261128_a1"
     assert sessions.named(stores, "20261128_b").id == "20261128_b2"
+    assert sessions.named(stores, "20261128_b2/agent").id == "20261128_b2/agent-1"
     with pytest.raises(sessions.UnknownSession, match="20261128_b2"):
         sessions.named(stores, "20261128_")
 

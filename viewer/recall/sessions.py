@@ -108,13 +108,15 @@ def _holder(stores: Sequence[Store], session_id: str) -> Store | None:
 
 
 def _beginning(stores: Sequence[Store], start: str) -> list[RecallSession]:
+    """The sessions whose ids begin so, without those of their sub-agents (`SESSION/agent-…`)."""
     by_state = {listing.state.pk: listing.store for listing in sync.store_listings(stores) if listing.state}
     begun = SessionIndex.objects.filter(state__in=list(by_state), session_id__startswith=start, problem="")
-    return [
+    found = [
         RecallSession(by_state[state], session_id)
         for state, session_id in begun.order_by("-last_active").values_list("state", "session_id")[: SIMILAR + 1]
         if session_id.startswith(start)  # SQLite's LIKE takes capitals for small letters
     ]
+    return [each for each in found if not any(each.id.startswith(f"{other.id}/") for other in found)]
 
 
 def _similar(stores: Sequence[Store], asked: str) -> str:
