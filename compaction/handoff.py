@@ -311,7 +311,9 @@ def without_recall(body: str) -> str:
 
 def with_pins(body: str, pins: Sequence[str]) -> str:
     """The body with these pinned messages at its end, word for word, replacing any that it had."""
-    inside = "\n\n".join(pin.replace(PINS_CLOSE, "(end of pinned messages)") for pin in pins)
+    inside = "\n\n".join(pins)
+    for tag in (PINS_OPEN, PINS_CLOSE, RULES_OPEN, RULES_CLOSE):  # they would end the block, or be taken for rules
+        inside = inside.replace(tag, f"({tag[1:-1]})")
     block = f"{PINS_OPEN}\n{inside}\n{PINS_CLOSE}" if pins else ""
     return "\n\n".join(piece for piece in (without_pins(body), block) if piece)
 

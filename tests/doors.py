@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from viewer.inside.agents.agent import DoorOptions, InstalledAgent, Way
-from viewer.inside.writing import Change, NewFile
+from viewer.inside.changes import Change, NewFile
 from viewer.settings import BASE_DIR
 
 

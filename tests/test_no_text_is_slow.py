@@ -183,7 +183,7 @@ ELSEWHERE = {
         compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens
         compaction.pruning.PrunePlan compaction.pruning.apply
         compaction.llm.digest.fold compaction.llm.digest.Fold.take compaction.loss.remaining.RemainingLines.below
-        viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.error_pages
+        viewer.api.Api viewer.web.cursors.read viewer.api.errors.problem viewer.apps viewer.error_pages
         viewer.settings.logs viewer.enforcement.apps
         viewer.exports.making.download viewer.exports.making.written
         viewer.rendering.blocks.by_template viewer.rendering.cache.by_template

@@ -55,7 +55,7 @@ def _compact_messages() -> int:
     try:
         given = json.load(sys.stdin)
         answer = programs.answer({"messages": given} if isinstance(given, list) else dict(given))
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RecursionError) as problem:
         answer = {"error": {"code": "not_json", "message": f"Standard input is no JSON object: {problem}"}}
     json.dump(answer, sys.stdout)
     print()

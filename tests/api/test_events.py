@@ -12,9 +12,8 @@ from compaction.handoff import EVENT_START, RULES_CLOSE, RULES_OPEN, WARNING_STA
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
 from tests.workspace_session import READ_TOOL, RULES, WorkspaceSession
-from viewer.api import cursors
 from viewer.enforcement.models import Event
-from viewer.web import auth
+from viewer.web import auth, cursors
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

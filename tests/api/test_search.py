@@ -114,7 +114,7 @@ def test_cursors_of_other_lists_and_orders_are_refused(hermes_store: HermesStore
     [[0.0, 2**70, "words"], [float("nan"), 1, "words"], [float("inf"), 1, "words"], [0.0, 1, "no stage"], [0.0, 1]],
 )
 def test_forged_cursors_are_refused(hermes_store: HermesStore, api_client: ApiClient, key: list[Any]) -> None:
-    from viewer.api import cursors
+    from viewer.web import cursors
 
     cursor = cursors.written("search by newest", *key)
     assert api_client.call("GET", PATH, q="done", cursor=cursor)[1]["error"]["code"] == "bad_cursor"

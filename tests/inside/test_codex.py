@@ -9,7 +9,8 @@ import pytest
 
 from viewer.inside.agents.agent import DoorOptions, Way
 from viewer.inside.agents.codex import AGENT
-from viewer.inside.writing import NotInstallable, planned
+from viewer.inside.changes import NotInstallable
+from viewer.inside.writing import planned
 
 WAY = Way(("/a b/python", "door.py", 'c"onnection'), ("python", "door.py", "mcp"))
 

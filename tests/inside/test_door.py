@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START
 from integrations import door as program
 from tests.clients import ApiClient
 from tests.doors import OneFile, TestDoor, slow_site
-from tests.factories.stores import HermesStore
+from tests.factories.stores import HermesStore, create_empty
 from tests.workspace_session import WorkspaceSession, furnish
 from viewer.enforcement.models import Event
+from viewer.inside.agents.agent import DoorOptions
+from viewer.inside.changes import Change, NotInstallable
 from viewer.inside.models import Door
-from viewer.inside.writing import NotInstallable
 from viewer.models import ApiToken
+from viewer.web import auth
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -142,9 +144,42 @@ def test_any_input_leaves_the_agent_alone(door: TestDoor) -> None:
         assert (done.returncode, set(json.loads(done.stdout))) == (1, {"error"})
 
 
-def test_a_database_that_is_not_in_a_home_of_hermes_has_no_plugin(tmp_path: Path) -> None:
-    from viewer.inside.agents.hermes import AGENT
+def test_a_database_that_is_not_in_a_home_of_hermes_has_no_plugin(tmp_path: Path, settings: Settings) -> None:
+    from viewer.inside import doors
 
-    assert AGENT.home_of(tmp_path / "state.db") == tmp_path
+    (tmp_path / "home").mkdir()
+    for path in (tmp_path / "home" / "state.db", tmp_path / "copy.db"):
+        create_empty(path)
+    settings.STORES = {"own": f"sqlite:///{tmp_path}/home/state.db", "copy": f"sqlite:///{tmp_path}/copy.db"}
+    assert [store.name for _, store in doors.installable()] == ["own"]
     with pytest.raises(NotInstallable):
-        AGENT.home_of(tmp_path / "copy.db")
+        doors.choose("hermes", "copy")
+
+
+def test_what_is_refused_leaves_an_earlier_installation(
+    session: WorkspaceSession, door: TestDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from viewer.inside import doors
+
+    def refused(*_: object) -> Iterator[Change]:
+        raise NotInstallable("Somebody else's file is there.")
+
+    monkeypatch.setattr(OneFile, "changes", refused)
+    with pytest.raises(NotInstallable):
+        doors.install(OneFile(), session.hermes_store.store, DoorOptions())
+    assert Door.objects.count() == ApiToken.objects.filter(scopes=["inside"]).count() == 1
+    session.compact()
+    assert door.text("note", session_id=session.session_id).startswith(EVENT_START)
+
+
+def test_no_key_goes_into_a_file_and_no_token_of_somebody_is_touched(
+    session: WorkspaceSession, open_door: Callable[..., TestDoor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PALIMPSEST_OPENAI_KEY", "PALIMPSEST_SECRET_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "very secret")
+    auth.new_token("inside hermes", ["read"])
+    with pytest.raises(NotInstallable, match="already"):
+        open_door(session.hermes_store.store, OneFile())
+    assert ApiToken.objects.get(name="inside hermes").scopes == ["read"]
+    ApiToken.objects.filter(name="inside hermes").delete()
+    assert "very secret" not in open_door(session.hermes_store.store, OneFile()).connection.read_text()

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from viewer.inside import writing
-from viewer.inside.writing import Change, JsonItem, NewFile, NotInstallable, TextBlock, YamlItem
+from viewer.inside.changes import Change, JsonItem, NewFile, NotInstallable, TextBlock, YamlItem
 
 SETTINGS = '{\n    "model": "opus",\n    "hooks": {"Stop": [1]},\n    "name": "Zoë"\n}\n'
 
@@ -260,3 +260,15 @@ def test_what_an_agent_adds_inside_of_our_block_stays(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("[ours.too]", added).replace("c = 3", "c = 4"))
     writing.take_back(written)
     assert path.read_text() == 'a = 1\n\n[projects."/work"]\ntrust_level = "trusted"\n'
+
+
+def test_where_one_file_cannot_be_written_the_others_are_as_before(tmp_path: Path) -> None:
+    settings, blocked = tmp_path / "settings.json", tmp_path / "file"
+    settings.write_text(SETTINGS)
+    blocked.write_text("in the way")
+    first, second = JsonItem(str(settings), ("a",), 1), NewFile(str(tmp_path / "new" / "below"), "x")
+    files = writing.planned([first, second])
+    (tmp_path / "new").write_text("in the way")
+    with pytest.raises(NotInstallable):
+        writing.write(files, tmp_path / "copies")
+    assert settings.read_text() == SETTINGS

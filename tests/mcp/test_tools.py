@@ -63,7 +63,7 @@ def test_a_search_says_how_to_go_on(empty_store: EmptyStore) -> None:
 
 def test_an_agent_that_uses_a_tool_by_what_is_installed_in_it_is_seen(empty_store: EmptyStore) -> None:
     fill(empty_store)
-    door = Door.objects.create(agent="hermes", store="own", home="/none")
+    door = Door.objects.create(agent="hermes", store="own")
     ask("search_history", session="s", query=QUESTION)
     door.refresh_from_db()
     assert door.recalled_at is None, "by a token it is somebody else"

@@ -9,12 +9,12 @@ import pytest
 from tests.factories.recalled import KEY, TALK, fill
 from tests.factories.stores import EmptyStore, HermesStore
 from viewer.recall import sessions
-from viewer.recall.positions import BadPosition
 from viewer.recall.reading import read_history
 from viewer.recall.search import search_history
 from viewer.recall.state import what_the_model_sees, what_was_lost
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import Reader, all_stores, get_store, open_store
+from viewer.web.cursors import BadCursor
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +73,7 @@ def test_by_their_numbers(reader: Reader, ids: dict[str, int]) -> None:
 def test_a_message_that_is_not_there(reader: Reader, around: int) -> None:
     with pytest.raises(NotFound):
         read_history(reader, "s", around=around)
-    with pytest.raises(BadPosition):
+    with pytest.raises(BadCursor):
         read_history(reader, "s", cursor="x")
 
 

@@ -10,11 +10,11 @@ import pytest
 from tests.factories.recalled import AWAY, KEY, QUESTION, fill
 from tests.factories.stores import EmptyStore
 from viewer.recall import texts
-from viewer.recall.positions import BadPosition
 from viewer.recall.ranking import STEP, RankedPassage, nearest_first
 from viewer.recall.search import ANSWER, NothingAsked, RecalledHits, search_history
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import Reader, get_store, open_store
+from viewer.web.cursors import BadCursor
 
 pytestmark = pytest.mark.django_db
 
@@ -124,10 +124,10 @@ def test_the_next_page_begins_with_what_is_around_the_best_match() -> None:
 
 @pytest.mark.parametrize("cursor", ["x", "!!", "W10", "\0", "\ud800", "é"])
 def test_a_cursor_of_something_else_is_refused(reader: Reader, cursor: str) -> None:
-    with pytest.raises(BadPosition):
+    with pytest.raises(BadCursor):
         search_history(reader, "s", QUESTION, cursor=cursor)
     first = search_history(reader, "s", "listener queue_depth")
-    with pytest.raises(BadPosition):
+    with pytest.raises(BadCursor):
         search_history(reader, "s", "another question", cursor=first.next)
 
 

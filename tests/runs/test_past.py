@@ -21,6 +21,7 @@ from viewer.runs.planning import Options
 from viewer.stores.base import Store
 from viewer.stores.hermes import messages
 from viewer.stores.hermes.reader import open_store
+from viewer.stores.message import Parted
 from viewer.stores.registry import version_of
 from viewer.stores.transcript import TranscriptIndex
 
@@ -150,10 +151,16 @@ def test_more_runs_mean_no_more_queries(alike: HermesStore) -> None:
 
 
 def test_who_compacted_is_the_agent_that_owns_the_store() -> None:
-    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None) == "by Hermes"
-    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), None) == "by its agent"
-    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), 7) == "by you, here"
-    inside = "by Palimpsest, inside Hermes"
-    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None, f"[x]:\n{BY_ENGINE}") == inside
-    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None, summary=f"{PRUNE_SENTENCE} And.") == inside
-    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), 7, BY_ENGINE) == "by you, here"
+    hermes, other = Store("a", "sqlite:////a.db", "found"), Store("b", "postgres://host/b", "configured")
+    summed_up, shortened = _handoff("Done.", f"[x]:\n{BY_ENGINE}"), _handoff(f"{PRUNE_SENTENCE} And.")
+    assert compaction_list.by(hermes, None, None) == "by Hermes"
+    assert compaction_list.by(hermes, None, _handoff("Done.")) == "by Hermes"
+    assert compaction_list.by(other, None, None) == "by its agent"
+    assert compaction_list.by(other, 7, None) == "by you, here"
+    assert compaction_list.by(hermes, None, summed_up) == "by Palimpsest, inside Hermes"
+    assert compaction_list.by(hermes, None, shortened) == "by Palimpsest, inside Hermes"
+    assert compaction_list.by(hermes, 7, summed_up) == "by you, here"
+
+
+def _handoff(summary: str, directive: str = "") -> Parted:
+    return Parted(has_handoff=True, summary=summary, directive=directive, message=None, comes_first=False)

@@ -25,13 +25,6 @@ WEB_CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "no
 logger = logging.getLogger(__name__)
 
 
-class BadCursor(StoreError):
-    """The cursor does not come from this call."""
-
-    code = "bad_cursor"
-    status = 422
-
-
 def problem(status: int, code: str, message: str) -> JsonResponse:
     """The one shape of an error."""
     return JsonResponse({"error": {"code": code, "message": message}}, status=status)

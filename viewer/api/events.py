@@ -13,8 +13,8 @@ from viewer.enforcement.models import Audit, Event
 from viewer.history import index_cache
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
+from viewer.web import cursors
 
-from . import cursors
 from .answers import answers
 from .schemas import Limit
 from .scopes import READ, WRITE

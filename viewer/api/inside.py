@@ -24,9 +24,6 @@ from .answers import answers
 INSIDE = auth.require(auth.INSIDE)
 router = Router(tags=["inside an agent"])
 
-# Sessions to look at once more with their next call: Claude Code writes its boundary after it called.
-_COMPACTED: set[tuple[str, str]] = set()
-
 
 class CallIn(Schema):
     """`session_id` as the agent names it; `compacted`: the agent itself has just compacted."""
@@ -62,24 +59,17 @@ def note(request: HttpRequest, call: CallIn) -> TextOut:
     are delivered once they are acknowledged.
     """
     door, store = _door(request)
-    key = (store.name, call.session_id)
-    if call.compacted or key in _COMPACTED:  # a worker may not have seen it yet
+    early_notes: list[tuple[str, int]] = []
+    if call.compacted:
         with open_store(store) as reader:
             session = reader.session(call.session_id)
-            auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
-    (_COMPACTED.add if call.compacted else _COMPACTED.discard)(key)
-    offered = []
-    for event in events.offer(store, call.session_id):
-        if early.is_passed_on(event):
-            events.acknowledge(event)
-        else:
-            offered.append(event)
-    texts, numbers = list(map(events.text_of, offered)), [event.pk for event in offered]
-    if call.compacted and agent_named(door.agent).writes_late:
-        if all(event.kind != "note" for event in offered):
-            texts.append(events.text_for(store, rules_of(store, session)))
-        numbers.append(early.give(store.name, session.id))
-    return TextOut(text="\n\n".join(filter(None, texts)), events=numbers)
+            if agent_named(door.agent).writes_late:
+                early_notes = [early.give(store, session.id, rules_of(store, session))]
+            else:  # a worker may not have seen it yet
+                auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
+    offered = early.offer(store, call.session_id)
+    notes = [*((events.text_of(event), event.pk) for event in offered), *early_notes]
+    return TextOut(text="\n\n".join(text for text, _ in notes if text), events=[number for _, number in notes])
 
 
 @router.post("/inside/acknowledge", auth=INSIDE, response=answers(TextOut), summary="The texts are passed on now")
@@ -89,9 +79,7 @@ def acknowledge(request: HttpRequest, call: AcknowledgeIn) -> TextOut:
     for number in call.events:
         if number < 0:
             early.acknowledge(number)
-            continue
-        event = events.get_event(number)
-        if event.store == store.name:
+        elif (event := events.get_event(number)).store == store.name:
             events.acknowledge(event)
     return TextOut()
 
@@ -122,7 +110,7 @@ def _store(request: HttpRequest) -> Store:
 
 def _door(request: HttpRequest) -> tuple[Door, Store]:
     """The door that calls, which is noted, and its store."""
-    door = Door.objects.filter(token=request.auth).first()  # type: ignore[attr-defined]
+    door = doors.door_with(request.auth)  # type: ignore[attr-defined]  # set by django-ninja
     if door is None:
         raise HttpError(403, "This token is of no agent: install the door again.")
     doors.called(door)

@@ -9,10 +9,11 @@ from viewer.stores.base import NAME, Store
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.refused import reason_of
 from viewer.stores.registry import open_store
+from viewer.web import cursors
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import session_address
 
-from . import cursors, shapes
+from . import shapes
 from .schemas import SessionOut, SessionsOut, moment
 
 ENDED = "An older compaction ended this session; the agent does not go on with it. Branch it to go on."

@@ -13,8 +13,8 @@ from viewer.stores.errors import NotFound
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, message_of, own_words, parted
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import TranscriptIndex
+from viewer.web import cursors
 
-from . import cursors
 from .schemas import MessageOut, MessagesOut, moment
 
 View = Literal["history", "live", "raw"]

@@ -9,8 +9,9 @@ from ninja.responses import Status
 from viewer.runs import service
 from viewer.runs.errors import WrongStatus
 from viewer.stores.registry import get_store
+from viewer.web import cursors
 
-from . import cursors, shapes
+from . import shapes
 from .answers import answers
 from .run_schemas import ApplyIn, ReportOut, RunOut, RunsOut
 from .schemas import Limit, RunIn

@@ -16,12 +16,12 @@ from viewer.stores.registry import get_store, open_store
 from viewer.stores.search.pages import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
 from viewer.stores.search.passages import PassagePart
 from viewer.stores.search.query import parse
+from viewer.web import cursors
 from viewer.web.unreadable import lines_of
 from viewer.web.url_segments import session_address
 
-from . import cursors, shapes
+from . import shapes
 from .answers import answers
-from .errors import BadCursor
 from .schemas import BrokenOut, Limit, moment
 from .scopes import READ
 
@@ -129,7 +129,7 @@ def _hits_out(hit_page: HitPage, store: str, kind: str) -> HitsOut:
 def _position(values: list[Any]) -> tuple[Key, Stage]:
     rank, row_id, stage = values
     if not math.isfinite(rank) or abs(row_id) >= 2**63 or stage not in get_args(Stage):
-        raise BadCursor("This cursor is not from the list it was given to; begin again without one.")
+        raise cursors.BadCursor
     return (rank, row_id), stage
 
 

@@ -1,6 +1,6 @@
-"""Notes that an agent is given before it writes the compaction that they are about: in the memory of this process.
-
-Once the compaction is seen, its note is not given again. After a restart in between it is.
+"""Notes that an agent takes before it writes the compaction that they are about, as Claude Code does: there is no audit
+yet to which an event could belong. In the memory of this process: once the compaction is seen its note is not given
+again, but after a restart in between it is.
 """
 
 from __future__ import annotations
@@ -8,6 +8,10 @@ from __future__ import annotations
 import itertools
 import time
 
+from viewer.stores.base import Store
+from viewer.workspaces.rules import Rules
+
+from . import events
 from .models import Event
 
 APART = 60.0  # seconds at most between the note and the time of its boundary
@@ -17,11 +21,13 @@ _given: dict[int, tuple[tuple[str, str], float]] = {}  # by number: session and 
 _passed_on: dict[tuple[str, str], float] = {}
 
 
-def give(store: str, session_id: str) -> int:
-    """A number for `acknowledge`, below zero: those of events are above."""
+def give(store: Store, session_id: str, rules: Rules) -> tuple[str, int]:
+    """The text of a note for a compaction that is being made now, "" without rules; and its number for `acknowledge`,
+    below zero: those of events are above.
+    """
     number = -next(_numbers)
-    _given[number] = ((store, session_id), time.time())
-    return number
+    _given[number] = ((store.name, session_id), time.time())
+    return events.text_for(store, rules), number
 
 
 def acknowledge(number: int) -> None:
@@ -31,7 +37,17 @@ def acknowledge(number: int) -> None:
         _passed_on[session] = at
 
 
-def is_passed_on(event: Event) -> bool:
-    """Whether this is the note of a compaction whose note was passed on early."""
+def offer(store: Store, session_id: str) -> list[Event]:
+    """`events.offer` without the notes that were passed on early, which are delivered."""
+    offered = []
+    for event in events.offer(store, session_id):
+        if _is_passed_on(event):
+            events.acknowledge(event)
+        else:
+            offered.append(event)
+    return offered
+
+
+def _is_passed_on(event: Event) -> bool:
     at = _passed_on.get((event.store, event.session_id))
     return event.kind == "note" and at is not None and abs(event.audit.compacted_at - at) < APART

@@ -120,18 +120,10 @@ def text_of(event: Event) -> str:
     if event.status == "delivered":
         return event.text
     audit, zone = event.audit, _zone(event)
-    now = timezone.now().astimezone(zone)
-    compacted = spoken_time(datetime.fromtimestamp(audit.compacted_at, UTC).astimezone(zone))
+    compacted = datetime.fromtimestamp(audit.compacted_at, UTC).astimezone(zone)
     if event.kind == "warning":
-        return warning_text(source=audit.source, missing=event.missing, compacted_at=compacted)
-    return event_text(
-        source=audit.source,
-        sections=event.sections,
-        files=files_of(event),
-        compacted_at=compacted,
-        now=spoken_time(now),
-        day=now.date(),
-    )
+        return warning_text(source=audit.source, missing=event.missing, compacted_at=spoken_time(compacted))
+    return _note_text(audit.source, event.sections, files_of(event), compacted)
 
 
 def text_for(store: Store, rules: Rules) -> str:
@@ -139,11 +131,16 @@ def text_for(store: Store, rules: Rules) -> str:
     if not rules.sections:
         return ""
     now = timezone.now().astimezone(zone_of(store))
+    return _note_text(rules.source, rules.sections, existing(rules.workspace, rules.named, now.date()), now)
+
+
+def _note_text(source: str, sections: Sequence[str], files: Sequence[str], compacted: datetime) -> str:
+    now = timezone.now().astimezone(compacted.tzinfo)
     return event_text(
-        source=rules.source,
-        sections=rules.sections,
-        files=existing(rules.workspace, rules.named, now.date()),
-        compacted_at=spoken_time(now),
+        source=source,
+        sections=sections,
+        files=files,
+        compacted_at=spoken_time(compacted),
         now=spoken_time(now),
         day=now.date(),
     )

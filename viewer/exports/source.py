@@ -181,7 +181,7 @@ def _of_history(
             row = replace(item.row, content=item.content, state=entry.state, extra={})
             yield ExportedMessage(entry.id, row, entry.rows, shortened=entry.shortened)
         else:
-            by = compaction_list.by(planned.store, item.boundary.run, item.directive, item.summary)
+            by = compaction_list.by(planned.store, item.boundary.run, item)
             yield replace(handoff_message(item.row, item.summary, item.directive), boundary=item.boundary, by=by)
 
 

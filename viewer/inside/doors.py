@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from viewer.inside.agents import NAMES, agent_named
@@ -27,11 +28,16 @@ from viewer.web import auth, own_database
 from viewer.web.own_database import OwnDatabaseUnavailable
 
 from . import writing
-from .writing import NotInstallable, PlannedFile
+from .changes import NotInstallable
+from .writing import PlannedFile
 
 CONNECTION = "connection.json"
-HOMES = (  # variables that say where agents keep their sessions
-    "HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR", "TZ", "PORT", "HOST",
+# Of the site's environment, what a command of ours that an agent starts needs: where sessions and our own database are.
+# No key goes into a file.
+SETTINGS = (
+    "PALIMPSEST_STORES", "PALIMPSEST_DATABASE_URL", "PALIMPSEST_MACHINE", "PALIMPSEST_WORKSPACES",
+    "PALIMPSEST_RULE_SECTIONS", "HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR",
+    "PI_CODING_AGENT_DIR", "TZ",
 )  # fmt: skip
 SEEN_EVERY = timedelta(seconds=20)  # often enough for "has called"
 
@@ -40,24 +46,21 @@ SEEN_EVERY = timedelta(seconds=20)  # often enough for "has called"
 class Installation:
     """What an installation writes: `files`, and then what a person has to do, `next_steps`, as sentences."""
 
-    agent: InstalledAgent
-    store: Store
-    home: Path
-    options: DoorOptions
     files: list[PlannedFile]
     next_steps: list[str]
 
 
 def installable() -> list[tuple[InstalledAgent, Store]]:
     """The stores on this machine whose agent can have a door, in the order of the agents."""
-    agents = [agent_named(name) for name in NAMES]
-    stores = [store for store in all_stores() if not store.is_managed and not store.is_on_server]
-    return [(agent, store) for agent in agents for store in stores if store.url.startswith(f"{agent.scheme}:")]
+    found = [(agent, store) for store in all_stores() if (agent := agent_in(store)) is not None]
+    return sorted(found, key=lambda each: NAMES.index(each[0].name))
 
 
-def is_installable(store: Store) -> bool:
-    """Whether the agent of a store can have a door."""
-    return any(each.name == store.name for _, each in installable())
+def agent_in(store: Store) -> InstalledAgent | None:
+    """The agent of a store, if it can have a door."""
+    if store.is_managed or store.is_on_server:
+        return None
+    return next((agent for agent in map(agent_named, NAMES) if agent.owns(store)), None)
 
 
 def choose(name: str, store_name: str = "", profile: str = "") -> tuple[InstalledAgent, Store]:
@@ -84,26 +87,28 @@ def plan(agent: InstalledAgent, store: Store, options: DoorOptions) -> Installat
     home, own = agent.home_of(store.path), _own(store.name)
     door = door_of(store)
     files = writing.planned(agent.changes(home, own, way_of(store), options), door.written if door else ())
-    return Installation(agent, store, home, options, files, agent.next_steps(home, options))
+    return Installation(files, agent.next_steps(home, options))
 
 
-def install(agent: InstalledAgent, store: Store, options: DoorOptions) -> tuple[Door, Installation]:
-    """Write what `plan` shows, after an earlier installation is removed. Raises NotInstallable."""
+def install(agent: InstalledAgent, store: Store, options: DoorOptions) -> Installation:
+    """Write what `plan` shows, after an earlier installation is removed. Raises NotInstallable; if it is
+    refused before, an earlier installation stays.
+    """
+    plan(agent, store, options)  # what is refused removes nothing
     remove(store)
     installation = plan(agent, store, options)
-    token, made = _token(store.name)
-    _save(connection_file(store), {**_site(store.name), "token": token})
+    token = _token(store.name)
     try:
+        _save(connection_file(store), {**_site(store.name), "token": token})
         written = writing.write(installation.files, _own(store.name) / "before")
     except BaseException:
-        made.delete()
+        _tokens(store.name).delete()
         shutil.rmtree(_own(store.name), ignore_errors=True)
         raise
-    door = Door.objects.create(
-        agent=agent.name, store=store.name, home=str(installation.home), token=made,
-        options=asdict(options), written=written,
-    )  # fmt: skip
-    return door, installation
+    Door.objects.create(
+        agent=agent.name, store=store.name, token=_tokens(store.name).get(), options=asdict(options), written=written
+    )
+    return installation
 
 
 def remove(store: Store) -> list[str]:
@@ -125,6 +130,11 @@ def remove(store: Store) -> list[str]:
 def door_of(store: Store) -> Door | None:
     """The door in the agent of a store."""
     return Door.objects.select_related("token").filter(store=store.name).first()
+
+
+def door_with(token: ApiToken) -> Door | None:
+    """The door that calls with this token."""
+    return Door.objects.filter(token=token).first()
 
 
 def options_of(door: Door) -> DoorOptions:
@@ -179,7 +189,7 @@ def _own(store: str) -> Path:
 
 
 def _site(store: str) -> dict[str, Any]:
-    """The site as a door needs it: its address, its code, and how to start one of its commands."""
+    """The site as a door needs it: its address, its code, and how to start the MCP server."""
     manage = BASE_DIR / "manage.py"
     command = [sys.executable, str(manage)] if manage.is_file() else [sys.executable, "-m", "viewer"]
     return {
@@ -187,17 +197,28 @@ def _site(store: str) -> dict[str, Any]:
         "code": str(BASE_DIR),
         "mcp": [*command, "mcp", "--store", store],
         "environment": {
-            **{name: value for name, value in os.environ.items() if name.startswith("PALIMPSEST_") or name in HOMES},
+            **{name: os.environ[name] for name in SETTINGS if name in os.environ},
             "PALIMPSEST_DATA_DIR": str(settings.DATA_DIR),
         },
     }
 
 
-def _token(store: str) -> tuple[str, ApiToken]:
-    name = f"inside {store}"[: auth.NAME_LIMIT]
-    ApiToken.objects.filter(name=name).delete()
-    token = auth.new_token(name, [auth.INSIDE])
-    return token, ApiToken.objects.get(name=name)
+def _token(store: str) -> str:
+    """A new token for the door of a store. Raises NotInstallable."""
+    _tokens(store).delete()
+    try:
+        return auth.new_token(_token_name(store), [auth.INSIDE])
+    except ValueError as problem:  # somebody has one of this name
+        raise NotInstallable(str(problem)) from None
+
+
+def _tokens(store: str) -> QuerySet[ApiToken]:
+    """The token of a store's door, and of one whose installation was cut off."""
+    return ApiToken.objects.filter(name=_token_name(store), scopes=[auth.INSIDE])
+
+
+def _token_name(store: str) -> str:
+    return f"inside {store}"[: auth.NAME_LIMIT]
 
 
 def _save(path: Path, value: Any) -> None:

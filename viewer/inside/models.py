@@ -11,14 +11,12 @@ from viewer.models import ApiToken
 class Door(models.Model):
     """What is installed into the agent of one store.
 
-    `home` is the agent's directory. `options` are `inside.Options` as an object. `written` are the files that were
-    written or changed (`writing.WrittenFile` as objects). `called_at` is when it last called the site, `version` what
-    it said of its agent then; `recalled_at` is when the agent last used a tool of recall.
+    `options` are `agents.agent.DoorOptions` as an object; `written` is what `writing.take_back` needs. `called_at` is
+    when it last called the site, `recalled_at` when the agent last used a tool of recall.
     """
 
     agent = models.CharField(max_length=40)
     store = models.CharField(max_length=200, unique=True)
-    home = models.TextField()
     token = models.OneToOneField(ApiToken, null=True, on_delete=models.SET_NULL, related_name="door")
     options = models.JSONField(default=dict)
     written = models.JSONField(default=list)

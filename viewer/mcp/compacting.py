@@ -36,7 +36,7 @@ def apply(store: Store, session_id: str, *, here: bool) -> str:
     while time.monotonic() < until:
         time.sleep(LOOK)
         run = service.get_run(run.pk)
-        if run.status not in ("queued", "planning", "summarizing", "waiting", "applying"):
+        if not run.is_open:
             break
     return _outcome(run)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import Reader
+from viewer.web import cursors
 
-from . import positions
 from .search import ANSWER, RecalledHit
 from .texts import RecalledMessage, SessionTexts, shown_texts, texts_of
 
@@ -41,14 +41,14 @@ def read_history(
     """Messages of a session: those of these `ids` alone; or the message `around` from the character `offset` on, with
     the end of the one before it, and all that follow; or all of them from the first one.
 
-    Raises NotFound, StoreUnavailable, and BadPosition for a cursor of another call.
+    Raises NotFound, StoreUnavailable, and BadCursor for a cursor of another call.
     """
     session = reader.session(reader.newest_part(session_id))
     texts = texts_of(reader, session)
     chosen = _of_ids(texts, ids) if ids else list(texts.messages)
-    kind = f"read {positions.digest(repr(list(ids)))}" if ids else "read"
+    kind = f"read {cursors.digest(repr(list(ids)))}" if ids else "read"
     if cursor:
-        at, offset = positions.read(cursor, kind, 2)
+        at, offset = (max(each, 0) for each in cursors.read(cursor, kind, int, int))
     else:
         at = _at(texts, around) if around is not None and not ids else 0
     total = texts.index.messages
@@ -63,9 +63,9 @@ def read_history(
             read.append(kept)
             room -= len(kept.text)
             if kept.end < part.end:
-                return ReadMessages(tuple(read), positions.written(kind, start + number, kept.end), total)
+                return ReadMessages(tuple(read), cursors.written(kind, start + number, kept.end), total)
             if room <= 0 and start + number + 1 < len(chosen):
-                return ReadMessages(tuple(read), positions.written(kind, start + number + 1, 0), total)
+                return ReadMessages(tuple(read), cursors.written(kind, start + number + 1, 0), total)
         offset = 0
     return ReadMessages(tuple(read), "", total)
 

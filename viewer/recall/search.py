@@ -8,8 +8,8 @@ from typing import Literal
 
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader
+from viewer.web import cursors
 
-from . import positions
 from .ranking import RankedPassage, nearest_first, ranked
 from .terms import SearchTerm, terms_of
 from .texts import Author, RecalledMessage, RecalledText, SessionTexts, ShownText, shown_texts, texts_of
@@ -73,13 +73,13 @@ def search_history(
     """What messages of a session say about a question: those that are no longer in context, or all of them. Neither the
     question itself nor what our own tools answered is among them.
 
-    Raises NotFound, StoreUnavailable, NothingAsked, and BadPosition for a cursor of another question.
+    Raises NotFound, StoreUnavailable, NothingAsked, and BadCursor for a cursor of another question.
     """
     terms = terms_of(query)
     if not terms:
         raise NothingAsked("Ask with words: the question itself will do.")
-    kind = f"search {only} {positions.digest(query)}"
-    first, skip = positions.read(cursor, kind, 2) if cursor else (0, 0)
+    kind = f"search {only} {cursors.digest(query)}"
+    first, skip = (max(each, 0) for each in cursors.read(cursor, kind, int, int)) if cursor else (0, 0)
     session = reader.session(reader.newest_part(session_id))
     texts = texts_of(reader, session)
     searched = _searched(texts, terms, only)
@@ -93,7 +93,7 @@ def search_history(
         for each in windows
         if searched[each.at].entry.id in shown
     )
-    following = positions.written(kind, first or used, skip + used) if used and windows else ""
+    following = cursors.written(kind, first or used, skip + used) if used and windows else ""
     return RecalledHits(hits, following, len(searched), texts.index.messages, only)
 
 

@@ -89,7 +89,7 @@ def what_was_lost(reader: Reader, session_id: str) -> WhatWasLost:
     request = report.get("request") or {}
     return WhatWasLost(
         time=boundary.time,
-        by=compaction_list.by(reader.store, boundary.run),
+        by=compaction_list.by_in(reader, session.id, boundary),
         summarised=boundary.summarised,
         request=redaction.redact_shown(clean(request.get("text", ""))),
         request_message=request.get("message"),

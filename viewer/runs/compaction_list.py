@@ -20,21 +20,26 @@ from viewer.stores.transcript import Boundary, TranscriptIndex, Weight
 from .models import Run
 
 
-def by(store: Store, run: int | None, directive: str = "", summary: str = "") -> str:
-    """Who compacted, behind other words: the person who started this run here; or, by framing and body of the handoff,
-    the agent that owns the store or our engine in it.
+def who(store: Store, run: int | None, handoff: Parted | Handoff | None) -> str:
+    """Who compacted: the person who started this run here; else, by its handoff, our engine inside the agent that owns
+    the store, or that agent itself.
     """
     if run:
-        return "by you, here"
+        return "you, here"
     agent = agent_of(store).name
-    return f"by Palimpsest, inside {agent}" if is_by_engine(directive, summary) else f"by {agent}"
+    is_ours = handoff is not None and is_by_engine(handoff.directive, handoff.summary)
+    return f"Palimpsest, inside {agent}" if is_ours else agent
+
+
+def by(store: Store, run: int | None, handoff: Parted | Handoff | None) -> str:
+    """The same behind other words: "by Hermes"."""
+    return f"by {who(store, run, handoff)}"
 
 
 def by_in(reader: Reader, session_id: str, boundary: Boundary) -> str:
     """The same, with its handoff read from the store."""
     row = None if boundary.run else reader.messages(session_id, [boundary.handoff_id]).get(boundary.handoff_id)
-    handoff = parted(row) if row else None
-    return by(reader.store, boundary.run, handoff.directive if handoff else "", handoff.summary if handoff else "")
+    return by(reader.store, boundary.run, parted(row) if row else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Numbers:
 
     handoff_id: int
     at: float | None
-    by: str
+    who: str
     messages_before: int
     messages_after: int
     tokens_before: int
@@ -60,9 +65,9 @@ class Numbers:
     unsure: bool
 
     @property
-    def who(self) -> str:
-        """Who compacted."""
-        return self.by.removeprefix("by ")
+    def by(self) -> str:
+        """Who compacted, behind other words."""
+        return f"by {self.who}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ def _numbers_of(store: Store, history: TranscriptIndex, handoffs: Mapping[int, P
         Numbers(
             handoff_id=boundary.handoff_id,
             at=boundary.time,
-            by=by(store, boundary.run, handoff.directive if handoff else "", handoff.summary if handoff else ""),
+            who=who(store, boundary.run, handoffs.get(boundary.handoff_id)),
             messages_before=boundary.messages_before,
             messages_after=boundary.messages_after,
             tokens_before=tokens[boundary.handoff_id][0].tokens,
@@ -137,7 +142,6 @@ def _numbers_of(store: Store, history: TranscriptIndex, handoffs: Mapping[int, P
             unsure=boundary.unsure,
         )
         for boundary in history.compactions
-        for handoff in [handoffs.get(boundary.handoff_id)]
     ]
 
 

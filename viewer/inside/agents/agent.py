@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from viewer.inside.writing import Change, NewFile
+from viewer.inside.changes import Change, NewFile
 from viewer.settings import BASE_DIR
+from viewer.stores.base import Store
 
 PROGRAMS = BASE_DIR / "integrations"  # what runs inside the agents
 
@@ -52,9 +53,13 @@ class InstalledAgent(ABC):
     engine: ClassVar[str] = ""
     writes_late: ClassVar[bool] = False
 
-    @abstractmethod
+    def owns(self, store: Store) -> bool:
+        """Whether it is this agent that has the sessions of a store."""
+        return store.url.startswith(f"{self.scheme}:")
+
     def home_of(self, place: Path) -> Path:
         """The agent's directory, for a store at this path."""
+        return place
 
     @abstractmethod
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from viewer.inside.writing import Change, JsonItem
+from viewer.inside.changes import Change, JsonItem
 
 from .agent import DoorOptions, InstalledAgent, Way, copied
 
@@ -22,9 +22,6 @@ class InsideClaudeCode(InstalledAgent):
     notes += "are asked to keep standing instructions and open requests."
     writes_late = True
     recall = "Its tools search_history and read_history find what was summarised away."
-
-    def home_of(self, place: Path) -> Path:
-        return place
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         files: dict[str, Any] = {}

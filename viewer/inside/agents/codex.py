@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from viewer.inside.writing import Change, NotInstallable, TextBlock
+from viewer.inside.changes import Change, NotInstallable, TextBlock
 
 from .agent import DoorOptions, InstalledAgent, Way
 
@@ -30,9 +30,6 @@ class InsideCodex(InstalledAgent):
     name, label, scheme = "codex", "Codex", "codex"
     notes = "Sent when the session is resumed, or compacted by Codex."
     recall = "Its tools search_history and read_history find what was summarised away."
-
-    def home_of(self, place: Path) -> Path:
-        return place
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         path = home / "config.toml"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from viewer.inside.writing import Change, NotInstallable, YamlItem
+from viewer.inside.changes import Change, YamlItem
+from viewer.stores.base import Store
 
 from .agent import DoorOptions, InstalledAgent, Way, copied
 
@@ -20,9 +21,10 @@ class InsideHermes(InstalledAgent):
     recall = "Hermes has the tools search_history and read_history."
     engine = "Palimpsest's engine makes the compactions of Hermes itself, without a model, at Hermes' own threshold."
 
+    def owns(self, store: Store) -> bool:
+        return super().owns(store) and store.path.name == "state.db"  # a copy elsewhere is in no home
+
     def home_of(self, place: Path) -> Path:
-        if place.name != "state.db":
-            raise NotInstallable(f"{place} is not in a home of Hermes, where it is called state.db.")
         return place.parent
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from viewer.inside.writing import Change, JsonItem
+from viewer.inside.changes import Change, JsonItem
 from viewer.stores.settings_files import json5_value_in
 
 from .agent import DoorOptions, InstalledAgent, Way, copied
@@ -19,9 +19,6 @@ class InsideOpenClaw(InstalledAgent):
     notes = "The note after a compaction is sent with the next prompt."
     recall = "OpenClaw's MCP servers have search_history and read_history; its tool search may have to find them first."
     engine = "Palimpsest's engine writes the summaries of OpenClaw's own compactions, without a model."
-
-    def home_of(self, place: Path) -> Path:
-        return place
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         settings = str(home / "openclaw.json")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from viewer.inside.writing import Change
+from viewer.inside.changes import Change
 
 from .agent import DoorOptions, InstalledAgent, Way, copied
 
@@ -16,9 +16,6 @@ class InsidePi(InstalledAgent):
     notes = "The note after a compaction is sent with the next prompt, and stays in pi's history."
     recall = "Every session has an MCP server with search_history and read_history. pi before 0.99 has no MCP."
     engine = "Palimpsest's engine writes the summaries of pi's own compactions, without a model."
-
-    def home_of(self, place: Path) -> Path:
-        return place
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         door = {"door": list(way.door), "mcp": list(way.mcp), "options": asdict(options)}

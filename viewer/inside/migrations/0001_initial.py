@@ -20,7 +20,6 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('agent', models.CharField(max_length=40)),
                 ('store', models.CharField(max_length=200, unique=True)),
-                ('home', models.TextField()),
                 ('options', models.JSONField(default=dict)),
                 ('written', models.JSONField(default=list)),
                 ('installed_at', models.DateTimeField(default=django.utils.timezone.now)),

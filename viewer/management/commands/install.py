@@ -46,7 +46,7 @@ class Command(QuickCommand):
                 self.stdout.write(file.diff)
             if show or not (yes or self._agreed()):
                 return
-            _, done = doors.install(found, store, chosen)
+            done = doors.install(found, store, chosen)
         except StoreError as problem:
             sys.exit(problem.message)
         self.stdout.write(f"Installed in {found.label}: {store.name}. {' '.join(done.next_steps)}")

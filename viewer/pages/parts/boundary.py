@@ -87,7 +87,7 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
         id=boundary.handoff_id,
         place=opened.urls,
         inherited=boundary.inherited,
-        by=compaction_list.by(opened.reader.store, boundary.run, handoff.directive, handoff.summary),
+        by=compaction_list.by(opened.reader.store, boundary.run, handoff),
         run=boundary.run,
         time=formats.moment(boundary.time),
         messages_before=boundary.messages_before,

@@ -58,7 +58,7 @@ def told(store: Store, door: Door | None) -> str | SafeString:
         if door.called_at is None:
             return f"{ONLY_SHOWN} It is installed, but the agent has not called yet: restart it."
         return agent_named(door.agent).notes
-    if doors.is_installable(store):
+    if doors.agent_in(store) is not None:
         return format_html(
             '{} <a href="{}">Install it in the agent</a>.', ONLY_SHOWN, reverse("pages:inside", args=[store.name])
         )

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from viewer.inside import doors
 from viewer.inside.agents.agent import DoorOptions, InstalledAgent
+from viewer.inside.changes import NotInstallable
 from viewer.inside.models import Door
-from viewer.inside.writing import NotInstallable
 from viewer.pages.http import page, shows_refusals
 from viewer.rendering.texts import visible
 from viewer.stores.base import Store
@@ -107,11 +107,11 @@ def change(request: HttpRequest, store: str) -> HttpResponse:
 
 def _agent_of(store: str) -> tuple[InstalledAgent, Store]:
     """The agent of a store. Raises NotFound."""
-    get_store(store)
-    for agent, target in doors.installable():
-        if target.name == store:
-            return agent, target
-    raise NotFound(f"Nothing can be installed into the agent of store {store!r}.")
+    target = get_store(store)
+    agent = doors.agent_in(target)
+    if agent is None:
+        raise NotFound(f"Nothing can be installed into the agent of store {store!r}.")
+    return agent, target
 
 
 def _diff(diff: str) -> dict[str, Any]:
