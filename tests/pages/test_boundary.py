@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -10,8 +11,14 @@ from uuid import UUID
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from compaction.handoff import END_MARKER, LEGACY_HEADER
+from tests.agents.base import Agent
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.pi.by_hand import PiByHand
+from tests.agents.talk import talk
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
@@ -20,6 +27,7 @@ from viewer.rendering import formats
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.stores.registry import get_store
 from viewer.web import auth
 
 FRAGMENT = {"HX-Request": "true"}
@@ -130,6 +138,24 @@ def test_undo_says_what_it_will_do_and_then_does_it(
     assert len(hermes_store.live()) == 69
     page = read(signed_in.get(done.one("p", "note").attributes["hx-get"].split("#")[0]))
     assert not page.all("section", "boundary", id="b141")
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("kind", [ClaudeByHand, CodexByHand, PiByHand])
+def test_an_undo_offers_a_redo_where_the_kind_of_store_can(
+    signed_in: Client, settings: Settings, tmp_path: Path, kind: Callable[[Path], Agent]
+) -> None:
+    agent = kind(tmp_path / "agent")
+    settings.STORES = {"work": agent.url}
+    agent.write("s", talk(30))
+    run = service.start(get_store("work"), agent.id_of("s"), Options(), apply=True)
+    session = f"/stores/work/sessions/{agent.id_of('s')}"
+    here = FRAGMENT | {"HX-Current-URL": f"http://testserver{session}"}
+    done = read(signed_in.post(f"{session}/boundaries/{run.handoff_id}/undo", headers=here)).one(id="said")
+    assert [each.text for each in done.all("button")] == [*["Redo"] * agent.redoes, "Dismiss"]
+    for form in done.all("form"):
+        signed_in.post(form.attributes["action"])
+    assert Run.objects.get().status == ("applied" if agent.redoes else "undone")
 
 
 def test_what_is_undone_already_says_when_and_the_page_follows(

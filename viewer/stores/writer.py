@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from viewer.stores.errors import CompactionConflict, NotRedoable, NotUndoable, StoreReadOnly
 
@@ -21,10 +21,9 @@ LONGEST_TITLE = 100  # characters
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The writes of one store; `redoes`: what was undone can be applied again."""
+    """The writes of one store."""
 
     store: Store
-    redoes: ClassVar[bool] = False
 
     # -- sessions
 
@@ -106,6 +105,11 @@ class Writer:
         with the reason.
         """
         raise _read_only(self.store)
+
+    @property
+    def redoes(self) -> bool:
+        """Whether this kind of store has a `redo`: what was undone can be applied again."""
+        return type(self).redo is not Writer.redo
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
         """Apply the undone commit with this receipt again. `holder` holds the session and its turn. Raises

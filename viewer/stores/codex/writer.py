@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
@@ -23,8 +22,6 @@ class CodexWriter(Writer):
     """The writes of a store. A session is held here by the client's own lock, in this process: the lock always ends
     with the process.
     """
-
-    redoes: ClassVar[bool] = True
 
     @contextmanager
     def hold(self, session_id: str, holder: str) -> Iterator[None]:
