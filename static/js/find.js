@@ -63,7 +63,7 @@ function nearest(found, step) {
   const row = (text) => Number(/\d+/.exec(text));
   const reading = row(topmost()?.id);
   const next = found.findIndex((link) => row(link.hash) >= reading);
-  return step < 0 && next > 0 ? next - 1 : step < 0 ? -1 : next;
+  return step < 0 ? Math.max(next, 0) - 1 : next;
 }
 onClick("#found [data-step]", (step, event) => {
   if (isModified(event)) return;

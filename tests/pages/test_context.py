@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import accumulate
 
 import pytest
 from django.test import Client
@@ -295,8 +296,8 @@ def test_numbers_of_the_page_follow_what_is_counted_for_the_timeline(
     for _ in range(600):
         empty_store.say("s", "user", "zq vx 81 kj 47 " * 9)  # more tokens than its length lets expect
     estimate = read(signed_in.get(href)).one("span", "fill").text
-    drawn = read(signed_in.get(f"{href}/timeline", headers=FRAGMENT))
-    assert drawn.one("span", "fill").text == read(signed_in.get(href)).one("span", "fill").text != estimate
+    shown = read(signed_in.get(f"{href}/timeline", headers=FRAGMENT))
+    assert shown.one("span", "fill").text == read(signed_in.get(href)).one("span", "fill").text != estimate
     assert not read(signed_in.get(f"{href}/timeline", headers=FRAGMENT)).all("span", "fill"), "nothing is new"
 
 
@@ -305,23 +306,31 @@ def test_the_timeline_of_an_empty_session(signed_in: Client, empty_store: EmptyS
     assert page.one("figure", "timeline").one("svg").attributes["aria-label"] == "Nothing is in context."
 
 
+def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, window: int = 0) -> timeline.Timeline:
+    """The drawing with all numbers at the same distance; a drop is upright: both its ends share a place."""
+    starts = list(accumulate((len(stretch) - 1 for stretch in series), initial=0))
+    last = max(1, starts[-1])
+    places = [[(start + at) / last for at in range(len(each))] for start, each in zip(starts, series, strict=False)]
+    return timeline.drawn(series, places, limit, about=about, window=window)
+
+
 @pytest.mark.parametrize("limit", [1, 600, 4_000, 9_020, 9_500, 200_000])
 def test_labels_keep_away_from_the_one_at_the_limit_and_say_about(limit: int) -> None:
-    drawing = timeline.drawn([[100, 9_000], [100, 9_010], [100, 9_020], [500, 600]], limit, about=True)
+    drawing = drawn([[100, 9_000], [100, 9_010], [100, 9_020], [500, 600]], limit, about=True)
     beyond = limit > 9_020 * timeline.HIGHEST
     name = "above" if beyond else "limit"
     assert drawing.notes == ((name, f"{'↑ ' * beyond}the agent compacts by itself at {formats.thin(limit)}"),)
     assert bool(drawing.limit) != beyond
     assert drawing.labels[-1].text == "~600"
     assert f"compacts by itself at {formats.thin(limit)}." in drawing.words
-    assert timeline.drawn([[1]], None).notes == ()
+    assert drawn([[1]], None).notes == ()
 
 
 @pytest.mark.parametrize("limit", [None, 600, 9_500, 64_000, 100_000])
 @pytest.mark.parametrize("window", [8_000, 128_000, 1_000_000])
 @pytest.mark.parametrize("highest", [9, 310, 9_020, 40_000, 127_000])
 def test_the_axis_has_numbers_and_no_labels_of_the_drawing_meet(highest: int, window: int, limit: int | None) -> None:
-    drawing = timeline.drawn([[100, highest], [9, highest - 4], [5, 7]], limit, window=window)
+    drawing = drawn([[100, highest], [9, highest - 4], [5, 7]], limit, window=window)
     assert 2 <= len(drawing.ticks) <= 4 and drawing.ticks[0].text == "0"
     feet = [float(tick.foot) for tick in drawing.ticks]
     assert all(one - other >= timeline.LINE for one, other in zip(feet, feet[1:], strict=False)) and feet[-1] > 8
@@ -334,13 +343,13 @@ def test_the_axis_has_numbers_and_no_labels_of_the_drawing_meet(highest: int, wi
 @pytest.mark.parametrize("tokens", [310, 9_999, 127_500, 999_400, 1_200_000])
 def test_what_is_in_context_now_stands_behind_the_line(tokens: int) -> None:
     for about in (False, True):
-        (label,) = timeline.drawn([[100, tokens]], 96_000, about=about).labels
+        (label,) = drawn([[100, tokens]], 96_000, about=about).labels
         assert label.anchor == "start" and float(label.x) > timeline.WIDTH
 
 
 @pytest.mark.parametrize("series", [[[16]], [[100], [16]]])
 def test_one_message_in_context_is_a_level_line_up_to_now(series: list[list[int]]) -> None:
-    drawing = timeline.drawn(series, None)
+    drawing = drawn(series, None)
     newest = drawing.labels[-1]
     assert newest.text == "16" and float(newest.x) > timeline.WIDTH
     before, x, now = drawing.line.split()[-3:]
@@ -351,12 +360,12 @@ def test_labels_of_the_timeline_do_not_run_into_each_other() -> None:
     for steps in ([40, 41, 42], [300, 301, 302, 303], [5], [200, 1, 200]):
         series = [[100 + at for at in range(each)] + [9_000 + number * 10] for number, each in enumerate(steps)]
         series += [[500, 600]]
-        labels = timeline.drawn(series, None).labels
+        labels = drawn(series, None).labels
         spans = [(float(label.y), *timeline._span(label)) for label in labels]
         for at, (y, start, stop) in enumerate(spans):
             assert 0 <= start < stop <= timeline.WIDTH + timeline.ASIDE
             for other_y, first, last in spans[at + 1 :]:
                 assert abs(y - other_y) >= 11 or start >= last or first >= stop
         assert labels[-1].text == "600"
-    close = timeline.drawn([[0, 5_000] * 20, [100, 5_000], [100, 5_000], [100, 200]], None).labels
+    close = drawn([[0, 5_000] * 20, [100, 5_000], [100, 5_000], [100, 200]], None).labels
     assert [label.text for label in close].count("5k") >= 2

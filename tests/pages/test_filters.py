@@ -35,8 +35,8 @@ def rendered(source: str, value: object) -> str:
         (
             "{% of_window value 128000 about=True %}",
             31_204,
-            '<span title="about 31,204 of 128,000 tokens"><span class="amount"><span class="hidden">about </span>'
-            '<span aria-hidden="true">~</span>31.2k</span> of 128k<span class="unit"> tokens</span></span>',
+            '<span title="about 31,204 of 128,000 tokens"><span class="hidden">about </span>'
+            '<span aria-hidden="true">~</span>31.2k of 128k<span class="unit"> tokens</span></span>',
         ),
     ],
 )

@@ -46,7 +46,7 @@ def of_window(tokens: int, window: int, *, about: bool = False, title: str = "")
     """ "31.2k of 128k tokens", exact on hover; "~31.2k", in the same width, of a number that is not counted yet."""
     exact = f"{'about ' if about else ''}{tokens:,} of {window:,} tokens"
     return format_html(
-        '<span title="{}"><span class="amount">{}{}</span> of {}<span class="unit"> tokens</span></span>',
+        '<span title="{}">{}{} of {}<span class="unit"> tokens</span></span>',
         title or exact,
         ABOUT if about else "",
         thin(tokens),

@@ -113,13 +113,7 @@ def quoting(reader: Reader, session_id: str, entry: HistoryEntry) -> list[Stored
 
 def _entries(index: TranscriptIndex, message_ids: Iterable[int]) -> list[HistoryEntry]:
     """These messages of History, each once, in its order. Raises NotFound."""
-    places = {}
-    for message_id in message_ids:
-        place = index.place_of(message_id)
-        if place is None:
-            raise NotFound(f"There is no message {message_id} in the History of this session.")
-        places[place] = message_id
-    return [index.entry(place) for place in sorted(places)]
+    return [index.entry(place) for place in sorted(set(map(index.shown_place, message_ids)))]
 
 
 def _quotations(reader: Reader, session_id: str, entries: Sequence[HistoryEntry]) -> list[str]:

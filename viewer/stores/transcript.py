@@ -404,12 +404,12 @@ class TranscriptIndex:
         """The places of `window`: from the first up to, but not including, the second."""
         total = self.messages
         if around is not None:
-            start = max(0, min(self._shown_place(around) - limit // 2, total - limit))
+            start = max(0, min(self.shown_place(around) - limit // 2, total - limit))
             return start, min(start + limit, total)
         if after is not None:
-            start = self._shown_place(after) + 1
+            start = self.shown_place(after) + 1
             return start, min(start + limit, total)
-        stop = total if before is None else self._shown_place(before)
+        stop = total if before is None else self.shown_place(before)
         return max(0, stop - limit), stop
 
     def stretch(self, start: int, stop: int) -> HistoryWindow:
@@ -425,7 +425,8 @@ class TranscriptIndex:
         items += [boundary for boundary in boundaries if boundary.place >= stop]
         return HistoryWindow(tuple(items), earlier=start, later=self.messages - stop)
 
-    def _shown_place(self, row_id: int) -> int:
+    def shown_place(self, row_id: int) -> int:
+        """The place of the message that a row carries. Raises NotFound for a row that History does not show."""
         place = self.place_of(row_id)
         if place is None:
             raise NotFound(f"Message {row_id} is not part of this session's History.")

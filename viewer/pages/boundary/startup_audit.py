@@ -20,7 +20,7 @@ from viewer.pages.http import shows_refusals, tab
 from viewer.pages.parts.audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
 from viewer.pages.parts.boundary import find
 from viewer.pages.parts.opened import OpenSession, open_session
-from viewer.pages.parts.reach import told
+from viewer.pages.parts.reach import note_sentence
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
@@ -91,7 +91,7 @@ def _page(opened: OpenSession, handoff_id: int, standing: AuditStatus, audit: Au
 
 def _offered(store: Store) -> str | SafeString:
     """How the agent gets the notes."""
-    return GIVEN if asks_for_events(store.name) else told(store, doors.door_of(store))
+    return GIVEN if asks_for_events(store.name) else note_sentence(store, doors.door_of(store))
 
 
 def _redacted(text: str, opened: OpenSession) -> str:

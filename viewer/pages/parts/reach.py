@@ -34,7 +34,7 @@ def reach(store: Store, rules: Rules, *, carried: bool) -> list[Reach]:
     if not (rules.text or own):
         return []
     door = doors.door_of(store)
-    sentence = told(store, door)
+    sentence = note_sentence(store, door)
     return [
         Reach("Rules", _rules(rules, own, door, carried=carried)),
         Reach("Note", sentence),
@@ -52,7 +52,7 @@ def _rules(rules: Rules, own: str, door: Door | None, *, carried: bool) -> str:
     return "In the summary, until the agent compacts by itself."
 
 
-def told(store: Store, door: Door | None) -> str | SafeString:
+def note_sentence(store: Store, door: Door | None) -> str | SafeString:
     """How a text after a compaction reaches the agent of a store with this door."""
     if door is not None and doors.options_of(door).notes:
         if door.called_at is None:

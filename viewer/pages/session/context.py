@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from compaction import messages as engine
 from compaction.tokens import Counter
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of
+from viewer.pages.parts.audits import newest_boundary
 from viewer.pages.parts.boundary import ShownSummary, summary_text
 from viewer.pages.parts.compact_panel import PlanPart, in_a_bar
 from viewer.pages.parts.opened import OpenSession, open_session
@@ -156,7 +157,7 @@ def _sent(opened: OpenSession, count: Counter, prompt: int) -> SentParts:
         if place != NONE:
             sort = "output" if index.answers(number) else "prompts" if index.is_prompt(place) else "agent"
             _add(sizes[sort], tokens - summary)
-    newest = max(index.compactions, key=lambda each: each.handoff_id, default=None)
+    newest = newest_boundary(index)
     messages = sum(tokens for _, tokens in sizes.values())
     more = max(0, (reported or 0) - messages)
     own = ("own", "System prompt and tools, as reported" if more else "System prompt", "", more or prompt)

@@ -15,8 +15,7 @@ from viewer.pages.redaction import session_for, text_for
 from viewer.rendering.texts import clean, line, role_label
 from viewer.runs import pins, putting_back
 from viewer.stores.base import Session
-from viewer.stores.errors import NotFound
-from viewer.stores.message import StoredMessage, is_put_back
+from viewer.stores.message import is_put_back
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import HistoryEntry
 from viewer.usage import counting
@@ -33,7 +32,8 @@ def keep(request: HttpRequest, store: str, session_id: str, row_id: int) -> Http
     urls = SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
-        entry = _entry(reader, session, row_id)
+        index = index_cache.index_of(reader, session)
+        entry = index.entry(index.shown_place(row_id))
         if request.method != "POST":
             return page(request, "session/keep.html", _page(request, reader, session, entry))
         mine = set(entry.rows) & set(pins.pinned_ids(reader, session))
@@ -52,15 +52,6 @@ def keep(request: HttpRequest, store: str, session_id: str, row_id: int) -> Http
     return redirect(urls.view() if gone else f"{urls.keep(row_id)}?done={done}")
 
 
-def _entry(reader: Reader, session: Session, row_id: int) -> HistoryEntry:
-    """The message of History that this row carries. Raises NotFound."""
-    index = index_cache.index_of(reader, session)
-    place = index.place_of(row_id)
-    if place is None:
-        raise NotFound(f"There is no message {row_id} in the History of this session.")
-    return index.entry(place)
-
-
 def _page(request: HttpRequest, reader: Reader, session: Session, entry: HistoryEntry) -> dict[str, Any]:
     row = reader.messages(session.id, [entry.full_id])[entry.full_id]
     words = pins.words_of(row)
@@ -70,6 +61,7 @@ def _page(request: HttpRequest, reader: Reader, session: Session, entry: History
     tokens = 0 if words is None else count(f"{words[0]}: {words[1]}")
     outlook = None if words is None else putting_back.outlook(reader, session, [entry.id])
     quoting = [] if words is None else putting_back.quoting(reader, session.id, entry)
+    is_quotation = is_put_back(row) and entry.state == "live"  # else it was taken back again
     return {
         "place": SessionUrls(reader.store.name, session.id),
         "session": session_for(request, session),
@@ -86,15 +78,10 @@ def _page(request: HttpRequest, reader: Reader, session: Session, entry: History
         "fits": is_pinned or used + tokens <= room,
         "pins": len(pinned),
         "outlook": outlook,
-        "quoting": quoting[-1].id if quoting else entry.id if _is_quotation(row, entry) else None,
-        "is_quotation": _is_quotation(row, entry),
+        "quoting": quoting[-1].id if quoting else entry.id if is_quotation else None,
+        "is_quotation": is_quotation,
         "done": request.GET.get("done", ""),
     }
-
-
-def _is_quotation(row: StoredMessage, entry: HistoryEntry) -> bool:
-    """Whether it is in context because somebody put back what it quotes."""
-    return is_put_back(row) and entry.state == "live"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -93,7 +93,7 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             opened = open_session(reader, session_id, redacting=redacts(request))
         limit = agent_of(reader.store).threshold(opened.session.model, opened.window)
         about, places = NONE in opened.index.tokens, places_of(opened.index)
-        data = drawn(rises(opened.index), limit, about=about, window=opened.window, places=places)
+        data = drawn(rises(opened.index), places, limit, about=about, window=opened.window)
         data = replace(data, cursor=_cursor(request, opened))
         if is_fragment(request) and not is_new:
             return page(request, "session/_timeline.html", data)
@@ -174,17 +174,11 @@ def _ticks(top: int) -> tuple[Tick, ...]:
 
 
 def drawn(
-    series: list[list[int]],
-    limit: int | None,
-    *,
-    about: bool = False,
-    window: int = 0,
-    places: list[list[float]] | None = None,
+    series: list[list[int]], places: list[list[float]], limit: int | None, *, about: bool = False, window: int = 0
 ) -> Timeline:
     """The drawing of a series, scaled to its highest point, with lines at `limit` tokens and the model's window.
-    `places` are those of its numbers along the drawing, from 0 to 1; without them, one is as wide as the next.
+    `places` are those of its numbers along the drawing, from 0 to 1.
     """
-    places = _evenly(series) if places is None else places
     highest = max(map(max, series), default=0) or 1
     lines = [each for each in (limit or 0, window) if each <= highest * HIGHEST]
     top = max([highest, *lines])
@@ -214,13 +208,6 @@ def drawn(
         + (f" The model takes {formats.thin(window)}." if series and window else "")
         + (NOT_COUNTED if about else ""),
     )
-
-
-def _evenly(series: list[list[int]]) -> list[list[float]]:
-    """Places of the numbers at the same distance; a drop is upright: both its ends share a place."""
-    starts = list(accumulate((len(stretch) - 1 for stretch in series), initial=0))
-    last = max(1, starts[-1])
-    return [[(start + at) / last for at in range(len(stretch))] for start, stretch in zip(starts, series, strict=False)]
 
 
 def _notes(limit: int, window: int, top: int) -> tuple[tuple[str, str], ...]:

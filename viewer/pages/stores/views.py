@@ -10,6 +10,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 from viewer.catalog import lines, sync
@@ -36,6 +38,9 @@ _HOMES = (  # where sessions of agents are looked for, and the variable that nam
     ("OpenCode", settings.OPENCODE_HOME, "OPENCODE_DATA_DIR"),
 )
 
+# What of a store's sessions its list does not show at first: one, several.
+BEYOND = {"parts": ("earlier part",), "archived": ("archived", "archived"), "sub_agents": ("sub-agent",)}
+
 
 @require_safe
 def stores(request: HttpRequest) -> HttpResponse:
@@ -60,10 +65,8 @@ def listed(request: HttpRequest, store: str) -> HttpResponse:
 
 def _shown(store: Store) -> dict[str, Any]:
     """A store with its abilities, or the `problem` why it cannot be opened. Its `sessions` are those of the list; the
-    others are `beyond` it.
-    `index` is how far this site indexed its text, None for a store with its own index.
+    others are `beyond` it. `index` is how far this site indexed its text, None for a store with its own index.
     """
-    shown = {"store": store, "problem": "", "details": list(_details(store))}
     try:
         with open_store(store, listed=True) as reader:
             capabilities, refusal = reader.capabilities(), reader.refusal(None)
@@ -71,16 +74,13 @@ def _shown(store: Store) -> dict[str, Any]:
             index = indexing.progress(state) if reader.offers_text else None
             beyond = lines.beyond_list(state)
     except StoreError as problem:
-        return {**shown, "problem": problem.message}
+        return {"store": store, "problem": problem.message, "details": list(_details(store))}
     return {
-        **shown,
+        "store": store,
+        "problem": "",
         "details": list(_details(store, capabilities)),
         "sessions": max(capabilities.sessions - sum(beyond.values()), 0),
-        "beyond": ", ".join(
-            formats.counted(beyond[name], one) if one else f"{beyond[name]:,} archived"
-            for name, one in (("parts", "earlier part"), ("archived", ""), ("sub_agents", "sub-agent"))
-            if beyond[name]
-        ),
+        "beyond": ", ".join(formats.counted(beyond[name], *words) for name, words in BEYOND.items() if beyond[name]),
         "abilities": _abilities(capabilities, refusal, index),
         "remarks": remarks(store),
         "index": index,
@@ -106,11 +106,11 @@ def _abilities(
     ]
 
 
-def _details(store: Store, capabilities: Capabilities | None = None) -> Iterator[tuple[str, str]]:
+def _details(store: Store, capabilities: Capabilities | None = None) -> Iterator[tuple[str, str | SafeString]]:
     """What is known of a store, by name; without capabilities, where it cannot be opened."""
     why = why_open(store)
     if store.place not in why:
-        yield "Place", store.place
+        yield "Place", format_html("<code>{}</code>", store.place)
     yield "Why it is open", why
     if capabilities is None:
         return
