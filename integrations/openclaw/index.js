@@ -1,20 +1,17 @@
 /**
  * Palimpsest inside OpenClaw. `door.json`, next to this file, says how the site is reached and what is wanted of it.
  *
- * A turn waits for a note for at most NOTE_MS, and whatever goes wrong, OpenClaw goes on as if there were no Palimpsest.
+ * Whatever goes wrong, OpenClaw goes on as if there were no Palimpsest.
  */
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { askNote, askSummary, ENGINE_MS, readDoor } from "./door.js";
 
-const NOTE_MS = 200;
-const ENGINE_MS = 60_000;
 const BY_ITSELF = ["heartbeat", "memory"]; // turns that nobody asked for
 const SUMMARY_TOKENS = 3_000; // OpenClaw cuts a summary with all that it adds at 16,000 characters
 const RULES = /<workspace-critical-rules>\n[^]*?\n<\/workspace-critical-rules>/g;
 const CARRIED = /\n\n<(?:pinned-messages|workspace-critical-rules)>\n[^]*$/;
 
 export default function register(api) {
-  const door = JSON.parse(readFileSync(new URL("door.json", import.meta.url), "utf8"));
+  const door = readDoor();
   const sessions = new Map(); // session ids by their keys: within a run its compaction is announced by key alone
   const compacting = new Map(); // when the compactions of sessions began
   const compacted = new Set(); // sessions that have compacted since their last prompt
@@ -39,8 +36,8 @@ export default function register(api) {
       const before = noted.get(id);
       if (before && before.run === ctx.runId) return { prependContext: before.text };
       noted.delete(id);
-      const text = await ask(door, "note", { session_id: id, compacted: compacted.delete(id) }, door.note_ms ?? NOTE_MS);
-      if (!text.trim()) return;
+      const text = await askNote(door, id, compacted.delete(id));
+      if (!text) return;
       noted.set(id, { run: ctx.runId, text });
       return { prependContext: text };
     });
@@ -53,12 +50,11 @@ export default function register(api) {
       async summarize({ messages, previousSummary, signal }) {
         const given = {
           session_id: theOnly(compacting),
-          messages: chat(messages),
-          alone: true,
+          messages,
           previous: previousSummary,
           summary_tokens: SUMMARY_TOKENS,
         };
-        const { summary } = JSON.parse(await ask(door, "compact", given, ENGINE_MS, signal)); // throws: OpenClaw makes it
+        const summary = await askSummary(door, given, signal); // throws: OpenClaw makes it
         const repeated = api.config?.agents?.defaults?.compaction?.postCompactionSections?.length;
         return carriedFirst(repeated ? summary.replace(RULES, "") : summary); // OpenClaw adds the rules itself
       },
@@ -76,47 +72,4 @@ function carriedFirst(summary) {
 function theOnly(compacting) {
   for (const [id, since] of compacting) if (since < Date.now() - ENGINE_MS) compacting.delete(id);
   return compacting.size === 1 ? [...compacting.keys()][0] : "";
-}
-
-/** What the door answers to an event, "" for nothing or too late. */
-function ask(door, event, given, timeout, signal) {
-  return new Promise((resolve) => {
-    const [program, ...words] = [...door.door, event];
-    const child = spawn(program, words, { timeout, signal, killSignal: "SIGKILL", stdio: ["pipe", "pipe", "ignore"] });
-    let text = "";
-    child.on("error", () => resolve(""));
-    child.on("close", (code) => resolve(code === 0 ? text : ""));
-    child.stdout.setEncoding("utf8").on("data", (part) => (text += part));
-    child.stdin.on("error", () => {}); // it ended without reading all
-    child.stdin.end(JSON.stringify(given));
-  });
-}
-
-/** OpenClaw's messages in the shape of OpenAI's chat completions, which the engine reads. */
-function chat(messages) {
-  return messages.flatMap(({ role, content, timestamp, ...message }) => {
-    if (role === "assistant") {
-      const calls = content.filter((block) => block.type === "toolCall").map(called);
-      return [{ role, content: textOf(content), timestamp, ...(calls.length ? { tool_calls: calls } : {}) }];
-    }
-    if (role === "toolResult") {
-      return [{ role: "tool", tool_call_id: message.toolCallId, name: message.toolName, content: textOf(content), timestamp }];
-    }
-    if (role === "bashExecution") {
-      const text = message.excludeFromContext ? "" : `Ran \`${message.command}\`\n${message.output}`;
-      return text ? [{ role: "user", content: text, timestamp }] : [];
-    }
-    const text = textOf(content ?? message.summary ?? "");
-    return text ? [{ role: "user", content: text, timestamp }] : [];
-  });
-}
-
-function called({ id, name, arguments: given }) {
-  return { id, type: "function", function: { name, arguments: JSON.stringify(given) } };
-}
-
-function textOf(content) {
-  if (typeof content === "string") return content;
-  const texts = content.map((block) => (block.type === "image" ? "[image]" : block.type === "text" ? block.text : ""));
-  return texts.filter(Boolean).join("\n");
 }

@@ -1,11 +1,10 @@
 /**
  * Palimpsest inside pi. `door.json`, next to this file, says how the site is reached and what is wanted of it.
  *
- * A note waits for at most NOTE_MS, and whatever goes wrong, pi goes on as if there were no Palimpsest.
+ * Whatever goes wrong, pi goes on as if there were no Palimpsest.
  */
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { askNote, askSummary, readDoor } from "./door.js";
 
 interface Door {
   door: string[]; // the command to which the name of an event is added
@@ -14,12 +13,10 @@ interface Door {
   note_ms?: number;
 }
 
-const NOTE_MS = 200;
-const ENGINE_MS = 60_000;
 const NAME = "palimpsest";
 
 export default function (pi: ExtensionAPI) {
-  const door: Door = JSON.parse(readFileSync(new URL("door.json", import.meta.url), "utf8"));
+  const door: Door = readDoor();
   const { notes, recall, engine } = door.options;
 
   if (engine) {
@@ -28,15 +25,13 @@ export default function (pi: ExtensionAPI) {
       try {
         const given = {
           session_id: ctx.sessionManager.getSessionId(),
-          messages: chat(await forModel([...messagesToSummarize, ...turnPrefixMessages])),
-          alone: true,
+          messages: await forModel([...messagesToSummarize, ...turnPrefixMessages]),
           previous: previousSummary,
           focus: event.customInstructions,
           window: ctx.model?.contextWindow,
           model: ctx.model?.id,
         };
-        const { summary } = JSON.parse(await ask(door, "compact", given, ENGINE_MS, event.signal));
-        if (!summary) return;
+        const summary = await askSummary(door, given, event.signal);
         return { compaction: { summary, firstKeptEntryId, tokensBefore, details: { by: NAME } } };
       } catch {
         return; // pi makes the summary by itself
@@ -46,8 +41,7 @@ export default function (pi: ExtensionAPI) {
 
   if (notes) {
     pi.on("before_agent_start", async (_event, ctx) => {
-      const given = { session_id: ctx.sessionManager.getSessionId(), compacted: hasCompacted(ctx) };
-      const content = (await ask(door, "note", given, door.note_ms ?? NOTE_MS)).trim();
+      const content = await askNote(door, ctx.sessionManager.getSessionId(), hasCompacted(ctx));
       return content ? { message: { customType: NAME, content, display: true } } : undefined;
     });
   }
@@ -61,20 +55,6 @@ export default function (pi: ExtensionAPI) {
   }
 }
 
-/** What the door answers to an event, "" for nothing or too late. */
-function ask(door: Door, event: string, given: object, timeout: number, signal?: AbortSignal): Promise<string> {
-  return new Promise((resolve) => {
-    const [program, ...words] = [...door.door, event];
-    const child = spawn(program, words, { timeout, signal, killSignal: "SIGKILL", stdio: ["pipe", "pipe", "ignore"] });
-    let text = "";
-    child.on("error", () => resolve(""));
-    child.on("close", (code) => resolve(code === 0 ? text : ""));
-    child.stdout.setEncoding("utf8").on("data", (part: string) => (text += part));
-    child.stdin.on("error", () => {}); // it ended without reading all
-    child.stdin.end(JSON.stringify(given));
-  });
-}
-
 /** Whether pi has compacted since the last prompt. */
 function hasCompacted(ctx: ExtensionContext): boolean {
   const entries = ctx.sessionManager.getBranch();
@@ -86,26 +66,4 @@ function hasCompacted(ctx: ExtensionContext): boolean {
 async function forModel(messages: any[]): Promise<any[]> {
   const pi = await import("@earendil-works/pi-coding-agent").catch(() => import("@mariozechner/pi-coding-agent" as string));
   return pi.convertToLlm(messages);
-}
-
-/** The same in the shape of OpenAI's chat completions, which the engine reads. */
-function chat(messages: any[]): object[] {
-  return messages.flatMap((message): object[] => {
-    const content = textOf(message.content);
-    if (message.role === "user") return [{ role: "user", content, timestamp: message.timestamp }];
-    if (message.role === "toolResult") return [{ role: "tool", tool_call_id: message.toolCallId, name: message.toolName, content }];
-    if (message.role !== "assistant") return []; // pi's own prompt
-    const calls = message.content.filter((block: any) => block.type === "toolCall").map(called);
-    return [{ role: "assistant", content, ...(calls.length ? { tool_calls: calls } : {}) }];
-  });
-}
-
-function called(block: any): object {
-  return { id: block.id, type: "function", function: { name: block.name, arguments: JSON.stringify(block.arguments) } };
-}
-
-function textOf(content: any): string {
-  if (typeof content === "string") return content;
-  const texts = content.map((block: any) => (block.type === "image" ? "[image]" : block.type === "text" ? block.text : ""));
-  return texts.filter(Boolean).join("\n");
 }

@@ -70,11 +70,14 @@ class InstalledAgent(ABC):
         return [f"Restart {self.label}: it reads its settings when it starts."]
 
 
-def copied(folder: str, target: Path, files: dict[str, Any] | None = None) -> Iterator[NewFile]:
-    """The files of a folder of `integrations`, and others with these objects, in a directory of their own."""
+def copied(folder: str, target: Path, files: dict[str, Any] | None = None, *shared: str) -> Iterator[NewFile]:
+    """The files of a folder of `integrations`, the `shared` ones next to it, and others with these objects, in a
+    directory of their own.
+    """
     source = PROGRAMS / folder
-    for path in sorted(source.rglob("*")):
+    programs = {path: path.relative_to(source) for path in sorted(source.rglob("*"))}
+    for path, inside in (programs | {PROGRAMS / name: Path(name) for name in shared}).items():
         if path.is_file() and "__pycache__" not in path.parts:
-            yield NewFile(str(target / path.relative_to(source)), path.read_text(encoding="utf-8"))
+            yield NewFile(str(target / inside), path.read_text(encoding="utf-8"))
     for name, value in (files or {}).items():
         yield NewFile(str(target / name), json.dumps(value, indent=2) + "\n")

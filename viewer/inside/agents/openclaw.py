@@ -24,7 +24,7 @@ class InsideOpenClaw(InstalledAgent):
         settings = str(home / "openclaw.json")
         if options.notes or options.engine:
             door = {"door": list(way.door), "options": asdict(options)}
-            yield from copied("openclaw", own / "plugin", {"door.json": door})
+            yield from copied("openclaw", own / "plugin", {"door.json": door}, "door.js")
             yield JsonItem(settings, ("plugins", "load", "paths"), str(own / "plugin"), in_list=True)
             entry = {"enabled": True, "hooks": {"allowConversationAccess": True}}
             yield JsonItem(settings, ("plugins", "entries", NAME), entry)

@@ -19,7 +19,7 @@ class InsidePi(InstalledAgent):
 
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         door = {"door": list(way.door), "mcp": list(way.mcp), "options": asdict(options)}
-        yield from copied("pi", home / "extensions" / "palimpsest", {"door.json": door})
+        yield from copied("pi", home / "extensions" / "palimpsest", {"door.json": door}, "door.js")
 
 
 AGENT = InsidePi()
