@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import resource
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,9 +160,12 @@ def pages_of(handoff: int, run: int) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_every_page_of_the_site_is_calm(signed_in: Client, empty_store: EmptyStore) -> None:
+def test_every_page_of_the_site_is_calm(signed_in: Client, tmp_path: Path, settings: Settings) -> None:
     """Over all addresses; the queries are what a person may type there."""
-    handoff = hostile.build_compacted(empty_store)
+    path = tmp_path / "state.db"  # its name in a home of Hermes, in which something can be installed
+    create_empty(path)
+    settings.STORES = {"own": f"sqlite:///{path}"}
+    handoff = hostile.build_compacted(EmptyStore(path))
     run = service.start(get_store("own"), "compacted", Options(focus=hostile.SCRIPT), apply=False)
     SessionLabel.objects.create(store="own", session_id="compacted", tags=[hostile.SCRIPT], note=hostile.SCRIPT)
     sync_worker.sync_all()
