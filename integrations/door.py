@@ -7,6 +7,7 @@ the engine is. The events, by their names here or by those of Claude Code and Co
 
     note      what the agent is to be sent with its next request, once: `{"session_id", "compacted"?}` -> text
     before    what the agent's own summary should not lose: `{"session_id"}` -> text
+    attention sessions that need compaction: `{}` -> the JSON that the site answers
     mcp       the MCP server of recall on standard input and output, for as long as the agent wants it
     compact   the engine: `compaction.programs` has what is given and answered. No site is needed
 
@@ -26,6 +27,7 @@ from urllib.parse import urlsplit
 
 NOTE_SECONDS = 0.15  # for all that is asked: with the start of Python an agent waits for at most 0.2 s
 BEFORE_SECONDS = 2.0  # before a summary, which takes the agent much longer
+ATTENTION_SECONDS = 30.0  # a page waits for it, no agent
 NAMES = {"SessionStart": "note", "UserPromptSubmit": "note", "PreCompact": "before"}  # of Claude Code and Codex
 
 
@@ -41,8 +43,12 @@ def main(arguments: list[str]) -> int:
     event = NAMES.get(event, event)
     if event == "compact":
         return _compact(connection, given)
-    with Limit(connection.get("note_seconds", NOTE_SECONDS) if event == "note" else BEFORE_SECONDS) as limit:
+    limits = {"note": connection.get("note_seconds", NOTE_SECONDS), "attention": ATTENTION_SECONDS}
+    with Limit(limits.get(event, BEFORE_SECONDS)) as limit:
         site = Site(connection, limit)
+        if event == "attention":
+            print(json.dumps(site.ask(event, {})), flush=True)
+            return 0
         answer = site.ask(event, {"session_id": str(given["session_id"]), "compacted": _is_compacted(given)})
         if answer.get("events"):  # before it is printed: what nobody acknowledged is offered again
             site.ask("acknowledge", {"events": answer["events"]})

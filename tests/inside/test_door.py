@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,8 +18,9 @@ from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START
 from integrations import door as program
 from tests.clients import ApiClient
 from tests.doors import OneFile, TestDoor, slow_site
-from tests.factories.stores import HermesStore, create_empty
+from tests.factories.stores import EmptyStore, HermesStore, create_empty
 from tests.workspace_session import WorkspaceSession, furnish
+from viewer.catalog import sync_worker
 from viewer.enforcement.models import Event
 from viewer.inside.agents.agent import DoorOptions
 from viewer.inside.changes import Change, NotInstallable
@@ -53,6 +55,23 @@ def test_a_note_is_given_once_and_is_acknowledged(session: WorkspaceSession, doo
     assert door.text("note", session_id=session.session_id).startswith(WARNING_START)
     assert door.text("note", session_id=session.session_id) == ""
     assert Door.objects.get().called_at is not None
+
+
+def test_it_lists_the_sessions_that_need_compaction(
+    session: WorkspaceSession, door: TestDoor, settings: Settings
+) -> None:
+    assert json.loads(door.text("attention"))["sessions"] == []
+    store = EmptyStore(session.hermes_store.path)
+    store.session("full <b>", model="gpt-4")  # a window of 8,192 tokens
+    store.say("full <b>", "user", "many more words " * 2_200, timestamp=time.time() - 60)
+    sync_worker.sync_all()
+    answer = json.loads(door.text("attention"))
+    ((needing),) = answer["sessions"]
+    assert (needing["name"][:15], needing["window"]) == ("many more words", 8_192) and needing["tokens"] > 6_000
+    assert needing["address"] == f"{settings.SITE_ADDRESS}/stores/hermes/sessions/full~20~3Cb~3E"
+    assert answer["address"] == f"{settings.SITE_ADDRESS}/?store=hermes"
+    door.change(token="palimpsest_wrong")
+    assert door.text("attention") == ""
 
 
 def test_hooks_of_claude_code_and_codex_get_it_as_they_take_it(session: WorkspaceSession, door: TestDoor) -> None:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from urllib.parse import quote
+
 from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.errors import HttpError
 
 from compaction import programs
+from viewer.catalog import lines
+from viewer.catalog.lines import SessionFilter
+from viewer.catalog.models import name_of
 from viewer.enforcement import auditing, early, events
 from viewer.history import index_cache
 from viewer.inside import doors
 from viewer.inside.agents import agent_named
 from viewer.inside.models import Door
 from viewer.runs import pins
-from viewer.stores.base import Store
+from viewer.stores.base import NAME, Store
 from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import get_store, open_store
 from viewer.web import auth
+from viewer.web.url_segments import session_address
 from viewer.workspaces.rules import rules_of
 
 from .answers import answers
+from .schemas import moment
 
+MOST = 20  # sessions in a list inside an agent
 INSIDE = auth.require(auth.INSIDE)
 router = Router(tags=["inside an agent"])
 
@@ -53,12 +62,29 @@ class CarriedOut(Schema):
     recall: bool
 
 
+class NeedingOut(Schema):
+    """A session that needs compaction, and the `address` of its page; `window` is 0 where it is not known."""
+
+    name: str
+    address: str
+    tokens: int
+    window: int
+    last_active: datetime | None
+
+
+class AttentionOut(Schema):
+    """The newest `sessions` that need compaction, and the `address` of the list of all sessions of this store."""
+
+    sessions: list[NeedingOut]
+    address: str
+
+
 @router.post("/inside/note", auth=INSIDE, response=answers(TextOut), summary="What to send with the next request, once")
 def note(request: HttpRequest, call: CallIn) -> TextOut:
     """The waiting note after a compaction, and the audit's warning. Nobody else is given them for some seconds; they
     are delivered once they are acknowledged.
     """
-    door, store = _door(request)
+    door, store = _called(request)
     early_notes: list[tuple[str, int]] = []
     if call.compacted:
         with open_store(store) as reader:
@@ -104,14 +130,38 @@ def carried(request: HttpRequest, call: CallIn) -> CarriedOut:
         )
 
 
+@router.post("/inside/attention", auth=INSIDE, response=answers(AttentionOut), summary="Sessions that need compaction")
+def attention(request: HttpRequest) -> AttentionOut:
+    """For a list in the agent's own pages, which is no call of the agent."""
+    store, site = get_store(_door(request).store), doors.site_address()
+    found = lines.page_of_lines(SessionFilter(near=True), [store], MOST).lines
+    needing = [
+        NeedingOut(
+            name=name_of(line, NAME),
+            address=f"{site}{session_address(store.name, line.session_id)}",
+            tokens=line.tokens or 0,
+            window=line.window,
+            last_active=moment(line.last_active),
+        )
+        for line in found
+    ]
+    return AttentionOut(sessions=needing, address=f"{site}/?store={quote(store.name)}")
+
+
 def _store(request: HttpRequest) -> Store:
-    return _door(request)[1]
+    return _called(request)[1]
 
 
-def _door(request: HttpRequest) -> tuple[Door, Store]:
-    """The door that calls, which is noted, and its store."""
+def _called(request: HttpRequest) -> tuple[Door, Store]:
+    """The door of the agent that calls, which is noted, and its store."""
+    door = _door(request)
+    doors.called(door)
+    return door, get_store(door.store)
+
+
+def _door(request: HttpRequest) -> Door:
+    """The door whose token this is."""
     door = doors.door_with(request.auth)  # type: ignore[attr-defined]  # set by django-ninja
     if door is None:
         raise HttpError(403, "This token is of no agent: install the door again.")
-    doors.called(door)
-    return door, get_store(door.store)
+    return door

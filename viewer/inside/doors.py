@@ -159,6 +159,11 @@ def connection_file(store: Store) -> Path:
     return _own(store.name) / CONNECTION
 
 
+def site_address() -> str:
+    """The address under which programs of this machine reach the site, without a slash at its end."""
+    return f"{settings.SITE_ADDRESS}{settings.BASE_PATH}"
+
+
 def refresh() -> None:
     """Write the site's present address and settings into the connections of all doors, as each start does."""
     for name in Door.objects.values_list("store", flat=True):
@@ -193,7 +198,7 @@ def _site(store: str) -> dict[str, Any]:
     manage = BASE_DIR / "manage.py"
     command = [sys.executable, str(manage)] if manage.is_file() else [sys.executable, "-m", "viewer"]
     return {
-        "site": f"{settings.SITE_ADDRESS}{settings.BASE_PATH}",
+        "site": site_address(),
         "code": str(BASE_DIR),
         "mcp": [*command, "mcp", "--store", store],
         "environment": {

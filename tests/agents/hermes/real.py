@@ -64,7 +64,7 @@ class Hermes:
         with self.log.open("w") as log:
             self._process = subprocess.Popen(
                 [python, "-P", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                text=True, encoding="utf-8", env=_surroundings(home, model_url),
+                text=True, encoding="utf-8", env=surroundings(home, model_url),
             )  # fmt: skip
         self._answers: queue.Queue[str] = queue.Queue()
         assert self._process.stdout
@@ -194,7 +194,8 @@ class Hermes:
         return history
 
 
-def _surroundings(home: Path, model_url: str) -> dict[str, str]:
+def surroundings(home: Path, model_url: str) -> dict[str, str]:
+    """The environment of a process of Hermes with this home, which reaches nothing but this machine."""
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     # Both packages ask public catalogues about models; a dead proxy keeps the tests on this machine.
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9") | {
