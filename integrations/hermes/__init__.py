@@ -18,7 +18,6 @@ logger = logging.getLogger(__name__)
 SETTINGS = Path(__file__).with_name("door.json")
 NOTE_SECONDS = 10.0  # the command ends by itself much earlier
 RECALL_SECONDS = 120.0  # the server starts for each answer
-FLAG, SUMMARY_STARTS = "_compressed_summary", ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:", "[PRIOR CONTEXT")
 SESSION = {"session": {"type": "string", "description": "Id of a session. Without it: the session you are in."}}
 CURSOR = {"cursor": {"type": "string", "description": "From an earlier answer, to go on."}}
 TOOLS: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
@@ -50,6 +49,7 @@ class Door:
     def __init__(self) -> None:
         settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
         self.command, self.options = list(settings["door"]), dict(settings["options"])
+        self._flag, self._starts = settings["summary_flag"], tuple(settings["summary_starts"])
         self._summaries: dict[str, int] = {}  # the newest summary that was seen in each session
 
     def ask(self, event: str, given: dict[str, Any], seconds: float) -> str:
@@ -63,7 +63,7 @@ class Door:
     def note(self, session_id: str = "", conversation_history: Any = (), **_: Any) -> dict[str, str] | None:
         """The hook `pre_llm_call`: what is added to the user's message."""
         try:
-            newest = _newest_summary(conversation_history)
+            newest = self._newest_summary(conversation_history)
             compacted = newest is not None and self._summaries.get(session_id) != newest
             text = self.ask("note", {"session_id": session_id, "compacted": compacted}, NOTE_SECONDS).strip()
             if newest is not None:
@@ -72,6 +72,15 @@ class Door:
         except Exception:
             logger.debug("No note from Palimpsest", exc_info=True)
             return None
+
+    def _newest_summary(self, history: Any) -> int | None:
+        """A number for the newest summary of a compaction in a conversation, None if there is none."""
+        messages = [each for each in history or () if isinstance(each, dict) and each.get("role") != "tool"]
+        for message in reversed(messages):
+            text = str(message.get("content") or "")
+            if message.get(self._flag) or text.lstrip().startswith(self._starts):
+                return hash(text)
+        return None
 
     def recall(self, tool: str, arguments: dict[str, Any], session_id: str) -> str:
         """The answer of a tool of the MCP server, which is started for it."""
@@ -108,15 +117,6 @@ class Door:
             limit.cancel()
             process.kill()
             process.communicate()
-
-
-def _newest_summary(history: Any) -> int | None:
-    """A number for the newest summary of a compaction in a conversation, None if there is none."""
-    for message in reversed([each for each in history or () if isinstance(each, dict) and each.get("role") != "tool"]):
-        text = str(message.get("content") or "")
-        if message.get(FLAG) or text.lstrip().startswith(SUMMARY_STARTS):
-            return hash(text)
-    return None
 
 
 def _environment() -> dict[str, str]:

@@ -7,8 +7,6 @@ import { askNote, askSummary, ENGINE_MS, readDoor } from "./door.js";
 
 const BY_ITSELF = ["heartbeat", "memory"]; // turns that nobody asked for
 const SUMMARY_TOKENS = 3_000; // OpenClaw cuts a summary with all that it adds at 16,000 characters
-const RULES = /<workspace-critical-rules>\n[^]*?\n<\/workspace-critical-rules>/g;
-const CARRIED = /\n\n<(?:pinned-messages|workspace-critical-rules)>\n[^]*$/;
 
 export default function register(api) {
   const door = readDoor();
@@ -56,16 +54,21 @@ export default function register(api) {
         };
         const summary = await askSummary(door, given, signal); // throws: OpenClaw makes it
         const repeated = api.config?.agents?.defaults?.compaction?.postCompactionSections?.length;
-        return carriedFirst(repeated ? summary.replace(RULES, "") : summary); // OpenClaw adds the rules itself
+        return carriedFirst(repeated ? withoutRules(summary, door.tags) : summary, door.tags); // it adds the rules itself
       },
     });
   }
 }
 
+function withoutRules(summary, { rules: [open, close] }) {
+  return summary.replace(new RegExp(`${open}\\n[^]*?\\n${close}`, "g"), "");
+}
+
 /** The summary with what it carries word for word directly behind its first line: OpenClaw cuts a long one at the end. */
-function carriedFirst(summary) {
-  const carried = summary.match(CARRIED)?.[0].trim();
-  return carried ? summary.replace(CARRIED, "").replace(/\n\n/, () => `\n\n${carried}\n\n`) : summary;
+function carriedFirst(summary, { rules: [open], pins }) {
+  const behind = new RegExp(`\\n\\n(?:${pins}|${open})\\n[^]*$`);
+  const carried = summary.match(behind)?.[0].trim();
+  return carried ? summary.replace(behind, "").replace(/\n\n/, () => `\n\n${carried}\n\n`) : summary;
 }
 
 /** The session that compacts now; "" if several do: a provider is not given the session. */

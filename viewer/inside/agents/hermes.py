@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from compaction.handoff import CURRENT_HEADER, FLAG, HYPHEN_HEADER, LEGACY_HEADER, PRIOR_HEADER
 from viewer.inside.changes import Change, YamlItem
 from viewer.stores.base import Store
 
@@ -32,7 +33,10 @@ class InsideHermes(InstalledAgent):
         yield YamlItem(config, ("plugins", "enabled"), NAME, in_list=True)
         if options.engine:
             yield YamlItem(config, ("context", "engine"), NAME, instead_of=OWN_ENGINE)
-        door = {"door": list(way.door), "options": asdict(options)}
+        starts = [CURRENT_HEADER, HYPHEN_HEADER, LEGACY_HEADER, PRIOR_HEADER]
+        door = {
+            "door": list(way.door), "options": asdict(options), "summary_flag": FLAG, "summary_starts": starts,
+        }  # fmt: skip
         yield from copied("hermes", home / "plugins" / NAME, {"door.json": door})
 
 

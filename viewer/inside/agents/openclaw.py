@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from compaction.handoff import PINS_OPEN, RULES_CLOSE, RULES_OPEN
 from viewer.inside.changes import Change, JsonItem
 from viewer.stores.settings_files import json5_value_in
 
@@ -23,7 +24,8 @@ class InsideOpenClaw(InstalledAgent):
     def changes(self, home: Path, own: Path, way: Way, options: DoorOptions) -> Iterator[Change]:
         settings = str(home / "openclaw.json")
         if options.notes or options.engine:
-            door = {"door": list(way.door), "options": asdict(options)}
+            tags = {"rules": [RULES_OPEN, RULES_CLOSE], "pins": PINS_OPEN}
+            door = {"door": list(way.door), "options": asdict(options), "tags": tags}
             yield from copied("openclaw", own / "plugin", {"door.json": door}, "door.js")
             yield JsonItem(settings, ("plugins", "load", "paths"), str(own / "plugin"), in_list=True)
             entry = {"enabled": True, "hooks": {"allowConversationAccess": True}}
