@@ -18,7 +18,11 @@ logger = logging.getLogger(__name__)
 SETTINGS = Path(__file__).with_name("door.json")
 NOTE_SECONDS = 10.0  # the command ends by itself much earlier
 RECALL_SECONDS = 120.0  # the server starts for each answer
-SESSION = {"session": {"type": "string", "description": "Id of a session. Without it: the session you are in."}}
+NAMED = "Id of a session, or the beginning of one. Without it: the session you are in."
+SESSION = {"session": {"type": "string", "description": NAMED}}
+ONLY = "summarised: what left your context. all: everything."
+OFFSET = "With around: begin at this character of the message."
+IDS = "Numbers of messages: read only these."
 CURSOR = {"cursor": {"type": "string", "description": "From an earlier answer, to go on."}}
 TOOLS: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
     (
@@ -27,7 +31,7 @@ TOOLS: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
         " whole question. Returns the texts themselves.",
         {
             "query": {"type": "string", "description": "What you want to know: a whole question, or words."},
-            "only": {"type": "string", "enum": ["summarised", "all"], "description": "What left your context, or all."},
+            "only": {"type": "string", "enum": ["summarised", "all"], "description": ONLY},
         },
         ["query"],
     ),
@@ -36,7 +40,8 @@ TOOLS: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
         "Read earlier messages of this session word for word, from a message on or by their numbers.",
         {
             "around": {"type": "integer", "description": "Number of a message: read from there on."},
-            "ids": {"type": "array", "items": {"type": "integer"}, "description": "Read only these messages."},
+            "ids": {"type": "array", "items": {"type": "integer"}, "description": IDS},
+            "offset": {"type": "integer", "minimum": 0, "description": OFFSET},
         },
         [],
     ),
