@@ -13,9 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from integrations.door import NOTE_SECONDS
 from viewer.inside.agents.agent import DoorOptions, InstalledAgent, Way
 from viewer.inside.changes import Change, NewFile
 from viewer.settings import BASE_DIR
+
+TROUBLES = ("stopped", "slow", "revoked", "no connection")
+
+
+def change_json(path: Path, **values: Any) -> None:
+    """Change values of the object in a file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,25 @@ class TestDoor:
 
     def change(self, **values: Any) -> None:
         """Change the connection."""
-        self.connection.write_text(json.dumps(json.loads(self.connection.read_text()) | values))
+        change_json(self.connection, **values)
+
+    def serve(self, stores: str) -> None:
+        """Have the MCP server of recall know these stores, as `PALIMPSEST_STORES` names them."""
+        environment = json.loads(self.connection.read_text())["environment"]
+        self.change(environment={**environment, "PALIMPSEST_STORES": stores})
+
+    @contextmanager
+    def in_trouble(self, trouble: str) -> Iterator[None]:
+        """Until the end of the block it gives no note, for one of `TROUBLES`; its time is that of every other door."""
+        before = self.connection.read_text()
+        with slow_site() as slow:
+            if trouble == "no connection":
+                self.connection.unlink()
+            else:
+                sites = {"stopped": {"site": "http://127.0.0.1:9"}, "slow": {"site": slow}}
+                self.change(**sites.get(trouble, {"token": "palimpsest_wrong"}), note_seconds=NOTE_SECONDS)
+            yield
+        self.connection.write_text(before)
 
 
 class OneFile(InstalledAgent):

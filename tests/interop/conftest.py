@@ -1,4 +1,4 @@
-"""The two Hermes packages on PyPI that stand for the databases people have."""
+"""The two Hermes packages on PyPI that stand for the databases people have, and a site that knows one store."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import REQUIREMENTS, Hermes, environment
+
+
+@pytest.fixture
+def no_other_store(settings: Settings, tmp_path: Path) -> None:
+    """The site finds no store by itself."""
+    for agent in ("HERMES", "CLAUDE", "CODEX", "OPENCLAW", "PI", "OPENCODE", "GEMINI", "QWEN"):
+        setattr(settings, f"{agent}_HOME", tmp_path / "no-home")
+    settings.DEMO_STORE = tmp_path / "no-demo.db"
 
 
 @pytest.fixture(scope="session")

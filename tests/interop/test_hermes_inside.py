@@ -14,19 +14,17 @@ import yaml
 from pytest_django import Settings
 
 from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START, is_handoff
-from integrations import door as program
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes, configured
 from tests.clients import ApiClient, signed_in_client
-from tests.doors import TestDoor, slow_site
+from tests.doors import TROUBLES, TestDoor, change_json
+from tests.interop.inside import RULE, judged, statuses
 from tests.workspace_session import AGENTS
-from viewer.enforcement.models import Event
 from viewer.stores.base import Store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
 SESSION = "20261127_100000_eeeeee"
-RULE = "Never push to main."
 TURNS = 14
 LONG = "All that is known of this bed is written here, in many words. " * 30
 
@@ -110,6 +108,9 @@ class InsideHermes:
         """The compactions that the site lists."""
         return list(self.api_client.get(f"/stores/hermes/sessions/{self.tip()}/compactions")["items"])
 
+    def judged(self) -> str:
+        return judged(self.api_client, self.store.name, self.tip())
+
     def tip(self) -> str:
         """The session that goes on after a compaction."""
         return str(self.hermes.db("get_compression_tip", SESSION) or SESSION)
@@ -173,19 +174,6 @@ def compact_here(inside: InsideHermes) -> None:
     assert status == 202 and run["status"] == "applied", run
 
 
-def judged(inside: InsideHermes) -> dict[str, Any]:
-    """The newest audit, once a worker looked at the session."""
-    from viewer.enforcement import auditing
-    from viewer.history import index_cache
-    from viewer.stores.registry import open_store
-
-    with open_store(inside.store) as reader:
-        session = reader.session(inside.tip())
-        auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
-    audits = inside.api_client.get(f"/stores/hermes/sessions/{inside.tip()}/audits")["items"]
-    return dict(audits[0])
-
-
 def test_the_note_is_in_the_next_request_once(inside: InsideHermes, open_door: OpenDoor) -> None:
     inside.resume()
     inside.talk()
@@ -197,7 +185,7 @@ def test_the_note_is_in_the_next_request_once(inside: InsideHermes, open_door: O
     assert content.startswith("Go on.") and EVENT_START in content and RULE in content
     events = inside.api_client.get(f"/stores/hermes/sessions/{SESSION}/events")["items"]
     assert [event["status"] for event in events] == ["delivered"]
-    assert judged(inside)["status"] == "missing"
+    assert inside.judged() == "missing"
     sent = inside.asked("And further?")
     assert count(sent, EVENT_START) == 1, "Hermes keeps it with the message that it was sent with"
     assert WARNING_START in sent[-1]["content"], "nothing was read"
@@ -217,7 +205,7 @@ def test_the_audit_is_passed_by_reading(inside: InsideHermes, open_door: OpenDoo
         [("read_file", {"path": str(inside.workspace / name)}) for name in ("WORKFLOW.md", "STYLE.md")]
     ]
     inside.asked("Go on.")
-    assert judged(inside)["status"] == "passed"
+    assert inside.judged() == "passed"
     assert count(inside.asked("And further?"), WARNING_START) == 0
 
 
@@ -296,8 +284,7 @@ def test_hermes_compacts_itself_where_we_fail(broken: str, inside: InsideHermes,
     if broken == "connection":
         door.connection.unlink()
     else:
-        settings = inside.home / "plugins" / "palimpsest" / "door.json"
-        settings.write_text(json.dumps(json.loads(settings.read_text()) | {"door": ["/not/here/python"]}))
+        change_json(inside.home / "plugins" / "palimpsest" / "door.json", door=["/not/here/python"])
         inside.start()
         inside.resume()
     inside.talk()
@@ -352,8 +339,7 @@ def test_recall_finds_what_was_summarised_away(inside: InsideHermes, open_door: 
     inside.resume()
     inside.talk()
     door = install(inside, open_door)
-    environment = json.loads(door.connection.read_text())["environment"]
-    door.change(environment={**environment, "PALIMPSEST_STORES": f"hermes=sqlite:///{inside.home}/state.db"})
+    door.serve(f"hermes=sqlite:///{inside.home}/state.db")
     compact_here(inside)
     inside.start()
     inside.resume()
@@ -363,18 +349,14 @@ def test_recall_finds_what_was_summarised_away(inside: InsideHermes, open_door: 
     assert "T-4003" in str(inside.sent()[-1]["content"])
 
 
-@pytest.mark.parametrize("problem", ["stopped", "slow", "revoked"])
-def test_a_turn_is_unharmed(problem: str, inside: InsideHermes, open_door: OpenDoor) -> None:
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_turn_is_unharmed(trouble: str, inside: InsideHermes, open_door: OpenDoor) -> None:
     inside.resume()
     inside.talk()
     door = install(inside, open_door)
     compact_here(inside)
     inside.start()
     inside.resume()
-    door.change(note_seconds=program.NOTE_SECONDS)
-    with slow_site() as slow:
-        door.change(
-            **{"stopped": {"site": "http://127.0.0.1:9"}, "slow": {"site": slow}, "revoked": {"token": "x"}}[problem]
-        )
+    with door.in_trouble(trouble):
         assert inside.asked("Go on.")[-1]["content"] == "Go on."
-    assert {each.status for each in Event.objects.all()} == {"pending"}
+    assert {status for _, status in statuses()} == {"pending"}

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_django import Settings
-from pytest_django.live_server_helper import LiveServer
 
 from compaction.handoff import EVENT_START, WARNING_START
 from tests.agents.base import Json
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.clients import ApiClient
+from tests.doors import TROUBLES, TestDoor
 from tests.interop.fetched import NotInstalled
+from tests.interop.inside import RULE, judged, statuses, write_rules
 from tests.store_api import StoreApi
+from viewer.inside import doors
+from viewer.inside.agents import claude_code
+from viewer.stores.registry import get_store
 
 from .client import Client, program
 from .scenes import new_session, shell
@@ -27,8 +27,6 @@ from .service import Service, calls, says, text_of
 
 TURNS = 8
 MUCH = "All that is known of this bed. " * 40  # so that a summary is worth while
-RULES = "## Session Startup\n\nRead `STYLE.md` first.\n\n## Red Lines\n\nNever push to main.\n"
-RULE = "Never push to main."
 STANDING = "Always answer in French."
 SETTINGS = '{\n\t"permissions": {"allow": ["Bash(ls:*)"]},\n\t"cleanupPeriodDays": 90\n}'
 PATIENCE = 60  # seconds for a hook: no test depends on the speed of its machine
@@ -41,7 +39,7 @@ class Inside:
     client: Client
     session: str
     store_api: StoreApi
-    connection: Path
+    door: TestDoor
 
     def compact(self) -> None:
         run = self.store_api.run(self.session, apply=True, keep_last=4)
@@ -61,24 +59,8 @@ class Inside:
         ]
         self.turn("Begin.")
 
-    def statuses(self) -> list[tuple[str, str]]:
-        from viewer.enforcement.models import Event
-
-        return list(Event.objects.order_by("pk").values_list("kind", "status"))
-
     def judged(self) -> str:
-        """The state of the newest audit, after a worker looked."""
-        from viewer.enforcement import auditing
-        from viewer.history import index_cache
-        from viewer.stores.registry import get_store, open_store
-
-        with open_store(get_store("work")) as reader:
-            session = reader.session(self.session)
-            return auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)[0].status
-
-    def change(self, **values: Any) -> None:
-        """Change the connection."""
-        self.connection.write_text(json.dumps(json.loads(self.connection.read_text()) | values))
+        return judged(self.store_api.api_client, self.store_api.store, self.session)
 
 
 def times(text: str, body: Json) -> int:
@@ -94,16 +76,14 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client,
             client = Client(program(), tmp_path_factory.mktemp("claude-code"), service)
         except NotInstalled as missing:
             pytest.skip(f"Claude Code is not here: {missing}")
-        for name, text in {"AGENTS.md": RULES, "CLAUDE.md": "Be brief.\n", "STYLE.md": "Small steps.\n"}.items():
-            (client.work / name).write_text(text)
+        write_rules(client.work, "STYLE.md")
+        (client.work / "CLAUDE.md").write_text("Be brief.\n")
         session = new_session()
         with client.open(session) as conversation:
             for number in range(TURNS):
                 service.replies.append(says(f"{number}: {MUCH}"))
                 conversation.turn(STANDING if number == 1 else f"What grows in bed {number}?")
-        (client.config / "settings.json").write_text(
-            '{\n\t"permissions": {"allow": ["Bash(ls:*)"]},\n\t"cleanupPeriodDays": 90\n}'
-        )
+        (client.config / "settings.json").write_text(SETTINGS)
         yield client, session
 
 
@@ -111,19 +91,14 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client,
 def installed(
     original: tuple[Client, str],
     api_client: ApiClient,
-    transactional_db: None,
+    open_door: Callable[..., TestDoor],
     at_once: None,
-    live_server: LiveServer,
+    no_other_store: None,
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> Iterator[Inside]:
     """A copy of it, with the door installed."""
-    from viewer.inside import doors
-    from viewer.inside.agents import agent_named, claude_code
-    from viewer.inside.agents.agent import DoorOptions
-    from viewer.stores.registry import get_store
-
     client, session = original
     monkeypatch.setattr(claude_code, "NOTE_SECONDS", PATIENCE)
     monkeypatch.setattr(claude_code, "BEFORE_SECONDS", PATIENCE)
@@ -132,17 +107,9 @@ def installed(
         settings_file = copied.config / "settings.json"
         settings_file.write_bytes((client.config / "settings.json").read_bytes())
         settings.STORES = {"work": f"claude-code:///{copied.config}"}
-        settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
-        settings.DEMO_STORE = tmp_path / "no-demo.db"
         settings.WORKSPACES = [copied.work]
-        settings.SITE_ADDRESS, settings.DATA_DIR = live_server.url, tmp_path / "site"
-        doors.install(agent_named("claude-code"), get_store("work"), DoorOptions())
-        inside = Inside(
-            copied, session, StoreApi(api_client, "work", ClaudeByHand(copied.config)),
-            doors.connection_file(get_store("work")),
-        )  # fmt: skip
-        inside.change(note_seconds=PATIENCE)
-        yield inside
+        store_api = StoreApi(api_client, "work", ClaudeByHand(copied.config))
+        yield Inside(copied, session, store_api, open_door(get_store("work"), claude_code.AGENT))
 
 
 def test_the_note_is_in_the_next_request_once(installed: Inside) -> None:
@@ -150,7 +117,7 @@ def test_the_note_is_in_the_next_request_once(installed: Inside) -> None:
     installed.compact()
     body = installed.turn("After.")
     assert (times(EVENT_START, body), times(RULE, body)) == (1, 2), "in the note and in the summary"
-    assert installed.statuses() == [("note", "delivered")]
+    assert statuses() == [("note", "delivered")]
     assert times(EVENT_START, installed.turn("Later.")) == 1, "the client keeps it in its history"
 
 
@@ -158,7 +125,7 @@ def test_the_audit_is_passed_by_reading_what_the_note_names(installed: Inside) -
     installed.compact()
     installed.read_it()
     assert installed.judged() == "passed"
-    assert installed.statuses() == [("note", "delivered")]
+    assert statuses() == [("note", "delivered")]
 
 
 def test_the_warning_comes_while_the_client_runs(installed: Inside) -> None:
@@ -171,7 +138,7 @@ def test_the_warning_comes_while_the_client_runs(installed: Inside) -> None:
         assert (times(EVENT_START, body), times(WARNING_START, body)) == (1, 1)
         conversation.turn("And on again.")
     assert times(WARNING_START, installed.client.service.of("turn")[-1]) == 1
-    assert installed.statuses() == [("note", "delivered"), ("warning", "delivered")]
+    assert statuses() == [("note", "delivered"), ("warning", "delivered")]
 
 
 def test_its_own_summary_is_asked_to_keep_what_is_asked_of_it(installed: Inside) -> None:
@@ -190,7 +157,7 @@ def test_its_own_compaction_gets_a_note_as_well(installed: Inside) -> None:
     assert times(EVENT_START, body) == 1
     installed.judged()
     assert times(EVENT_START, installed.turn("And on.")) == 1
-    assert installed.statuses()[0] == ("note", "delivered")
+    assert statuses()[0] == ("note", "delivered")
 
 
 def test_a_turn_that_is_compacted_midway_goes_on_with_the_note(installed: Inside) -> None:
@@ -204,37 +171,23 @@ def test_a_turn_that_is_compacted_midway_goes_on_with_the_note(installed: Inside
         conversation.turn("And on.")
         conversation.turn("And on again.")
     assert times(EVENT_START, installed.client.service.of("turn")[-1]) == 1
-    assert installed.statuses()[0] == ("note", "delivered")
+    assert statuses()[0] == ("note", "delivered")
 
 
-@contextmanager
-def mute() -> Iterator[str]:
-    """A server that takes connections and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
-@pytest.mark.parametrize("trouble", ["stopped", "mute", "revoked", "no connection"])
+@pytest.mark.parametrize("trouble", TROUBLES)
 def test_without_the_site_its_turns_are_as_ever(trouble: str, installed: Inside) -> None:
     installed.compact()
-    with mute() as address:
-        if trouble == "no connection":
-            installed.connection.unlink()
-        else:
-            changed = {"stopped": {"site": "http://127.0.0.1:9"}, "mute": {"site": address}, "revoked": {"token": "no"}}
-            installed.change(**changed[trouble], note_seconds=0.15)
+    with installed.door.in_trouble(trouble):
         body = installed.turn("After.")
         installed.client.compact(installed.session)
     assert times(EVENT_START, body) == 0 and times("hook additional context", body) == 0
     assert times("Keep these standing", installed.client.service.of("summary")[0]) == 0
-    assert installed.statuses()[0] == ("note", "pending")
+    assert statuses()[0] == ("note", "pending")
 
 
 def test_it_finds_what_was_summarised_away_without_asking(installed: Inside) -> None:
     installed.compact()
-    environment = json.loads(installed.connection.read_text())["environment"]
-    stores = f"work=claude-code://{installed.client.config}"
-    installed.change(environment={**environment, "PALIMPSEST_STORES": stores})
+    installed.door.serve(f"work=claude-code://{installed.client.config}")
     tool = "mcp__plugin_palimpsest_palimpsest__search_history"
     installed.client.service.replies += [calls((tool, {"query": "What grows in bed 0?"})), says("Bed 0.")]
     installed.turn("What was it?")
@@ -254,14 +207,11 @@ def own(directory: Path) -> dict[str, bytes]:
 
 
 def test_removed_it_leaves_nothing(installed: Inside, original: tuple[Client, str]) -> None:
-    from viewer.inside import doors
-    from viewer.stores.registry import get_store
-
     config = installed.client.config
     assert set(own(config)) > set(own(original[0].config))
     installed.turn("With it.")
     assert doors.remove(get_store("work")) == []
     assert own(config) == own(original[0].config)
-    assert not (config / "skills").exists() and not installed.connection.parent.exists()
+    assert not (config / "skills").exists() and not installed.door.connection.parent.exists()
     installed.compact()
     assert times(EVENT_START, installed.turn("Without it.")) == 0

@@ -16,28 +16,24 @@ import pytest
 from pytest_django import Settings
 
 from compaction.handoff import BY_ENGINE, EVENT_START, RULES_OPEN, WARNING_START
-from integrations import door as door_program
 from tests.agents.base import Json
 from tests.agents.chat_views import text_of
 from tests.clients import ApiClient
-from tests.doors import TestDoor, slow_site
+from tests.doors import TROUBLES, TestDoor, change_json
 from tests.interop.chat_service import ChatService, calls, says, tool
 from tests.interop.fetched import NotInstalled
+from tests.interop.inside import RULE, by_us, judged, write_rules
 from tests.interop.real_agent import RealAgent
 from tests.store_api import StoreApi
-from viewer.enforcement import auditing
 from viewer.enforcement.models import Event
-from viewer.history import index_cache
 from viewer.inside import doors
 from viewer.models import ApiToken
 from viewer.runs import undoing
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.registry import get_store
 
 from .client import FULL, FULL_WINDOW, KEY, OpenClawClient, program
 from .playing import key_of
 from .work import KEPT, MUCH
-
-RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`.\n\n## Red Lines\nNever water at noon.\n"
 
 
 @dataclass
@@ -57,7 +53,7 @@ class Furnished:
         """Change what the plugin reads at its start."""
         path = self.door.connection.parent / "plugin" / "door.json"
         if path.exists():
-            path.write_text(json.dumps(json.loads(path.read_text()) | values))
+            change_json(path, **values)
 
     @property
     def settings(self) -> Path:
@@ -87,26 +83,20 @@ class Furnished:
         run = self.store_api.run(self.client.session_of(), apply=True, keep_last=KEPT)
         assert run["status"] == "applied", json.dumps(run)
 
-    def look(self) -> str:
-        """The status of the newest audit, once a worker has looked at the session."""
-        with open_store(get_store("work")) as reader:
-            session = reader.session(self.client.session_of())
-            return auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)[0].status
+    def judged(self) -> str:
+        return judged(self.store_api.api_client, "work", self.client.session_of())
 
 
 @pytest.fixture
 def furnish(
-    live_server: object,
     api_client: ApiClient,
     open_door: Callable[..., TestDoor],
     at_once: None,
+    no_other_store: None,
     settings: Settings,
     tmp_path: Path,
 ) -> Iterator[Callable[..., Furnished]]:
     """A function that makes a client, which the site knows."""
-    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
-    settings.OPENCLAW_HOME = settings.PI_HOME = tmp_path / "no-home"
-    settings.DEMO_STORE = tmp_path / "no-demo.db"
     try:
         found = program()
     except NotInstalled as missing:
@@ -115,8 +105,7 @@ def furnish(
 
         def furnished(**made: Any) -> Furnished:
             client = OpenClawClient(found, tmp_path / "openclaw", model, **made)
-            (client.work / "AGENTS.md").write_text(RULES)
-            (client.work / "SOUL.md").write_text("Be kind.")
+            write_rules(client.work, "SOUL.md")
             (client.state / "agents" / "main" / "agent").mkdir(parents=True)
             agent = RealAgent(f"openclaw://{client.state}")
             settings.STORES, settings.WORKSPACES = {"work": agent.url}, [client.work]
@@ -132,11 +121,6 @@ Furnish = Callable[..., Furnished]
 def noted(sent: Sequence[str]) -> int:
     """How many notes are in the texts of a request."""
     return sum(text.count(EVENT_START) for text in sent)
-
-
-def by_us(sent: Sequence[str]) -> list[int]:
-    """Where summaries by our engine are among the texts of a request."""
-    return [at for at, text in enumerate(sent) if BY_ENGINE in text]
 
 
 def answered(body: Json) -> bool:
@@ -155,13 +139,13 @@ def test_the_note_is_in_exactly_the_next_request_also_after_a_restart(furnish: F
         inside.model.replies += [calls(tool("read", path="SOUL.md"))]
         sent = inside.say("Go on.")
         assert noted(sent) == 1 and noted(sent[-1:]) == 1 and "Go on." in sent[-1] and "- SOUL.md" in sent[-1]
-        assert Event.objects.get().status == "delivered" and inside.look() == "passed"
+        assert Event.objects.get().status == "delivered" and inside.judged() == "passed"
         assert not noted(inside.say("And on.")), "OpenClaw does not store it"
         inside.talk("field")
         inside.compact()
     with inside.client.gateway():
         assert noted(inside.say("And now?")) == 1
-        assert inside.look() == "missing"
+        assert inside.judged() == "missing"
         sent = inside.say("And then?")
         assert not noted(sent) and WARNING_START in sent[-1]
         assert WARNING_START not in "".join(inside.say("And so on."))
@@ -176,13 +160,13 @@ def test_our_engine_makes_its_compactions(furnish: Furnish) -> None:
         full = inside.say("What is there?")
         inside.client.compact()
         sent = inside.say("Go on.")
-        assert by_us(sent) == [0] and sent[0].count("Never water at noon.") == sent[0].count(RULES_OPEN) == 1
-        assert noted(sent) == 1 and "What grows in bed 0?" in sent[0]
+        assert by_us(sent) == [0] and sent[0].count(RULE) == sent[0].count(RULES_OPEN) == 1
+        assert noted(sent) == 1 and sent[0].index(RULES_OPEN) < sent[0].index("What grows in bed 0?")
         session = inside.client.session_of()
         inside.model.replies += [says(f"A great deal. {MUCH}", input_tokens=FULL)]
         inside.say("What grows in field 7?")
         again = inside.say("And on.")
-        assert by_us(again) == [0] and again[0] != sent[0] and again[0].count("Never water at noon.") == 1
+        assert by_us(again) == [0] and again[0] != sent[0] and again[0].count(RULE) == 1
         assert "What grows in bed 0?" in again[0] and "field 7" in "".join(again)
         assert inside.client.session_of() == session and not inside.model.of("summary")
         made = sorted(inside.store_api.compactions(session), key=lambda each: str(each["at"]))
@@ -215,8 +199,7 @@ def test_it_asks_what_was_summarised_away_waits_for_no_site_and_is_removed(furni
     inside = furnish()
     before, slept = inside.settings.read_bytes(), tmp_path / "slept"
     inside.open()
-    environment = json.loads(inside.door.connection.read_text())["environment"]
-    inside.door.change(environment={**environment, "PALIMPSEST_STORES": f"work=openclaw://{inside.client.state}"})
+    inside.door.serve(f"work=openclaw://{inside.client.state}")
     with inside.client.gateway():
         inside.talk("bed")
         inside.compact()
@@ -228,14 +211,10 @@ def test_it_asks_what_was_summarised_away_waits_for_no_site_and_is_removed(furni
 
         inside.talk("field")
         inside.compact()
-        inside.door.change(note_seconds=door_program.NOTE_SECONDS)
-        connection = inside.door.connection.read_text()
-        with slow_site() as slow:
-            for changed in ({"site": "http://127.0.0.1:9"}, {"site": slow}, {"token": "palimpsest_wrong"}):
-                inside.door.change(**changed)
+        for trouble in TROUBLES:
+            with inside.door.in_trouble(trouble):
                 sent = inside.say("Go on.")
-                assert not noted(sent) and sent[-1].endswith("Go on.")
-                inside.door.connection.write_text(connection)
+            assert not noted(sent) and sent[-1].endswith("Go on."), trouble
         ApiToken.objects.filter(door__isnull=False).delete()
         assert not noted(inside.say("Who is there?"))
         assert Event.objects.latest("pk").status == "pending"

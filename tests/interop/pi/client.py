@@ -26,6 +26,7 @@ PROVIDER = "ours"
 LONG = 900.0  # seconds for the contexts of many files
 WINDOW = 200_000  # of its model
 RESERVE = 16_384  # tokens short of that at which it compacts by itself
+FULL = WINDOW - RESERVE + 1  # tokens at which it does
 RECENT = 60  # tokens that its own compactions keep
 MODEL_NAME = f"{PROVIDER}/{MODEL}"
 HERE = Path(__file__).parent

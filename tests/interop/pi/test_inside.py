@@ -4,9 +4,8 @@ works as ever where there is no Palimpsest.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,45 +14,24 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from compaction.handoff import BY_ENGINE, EVENT_START, RULES_OPEN, WARNING_START
-from integrations import door as door_program
+from compaction.handoff import EVENT_START, RULES_OPEN, WARNING_START
 from tests.agents.base import Json
-from tests.clients import ApiClient
-from tests.doors import TestDoor, slow_site
-from tests.interop.chat_service import ChatService, calls, says, tool
-from tests.interop.fetched import NotInstalled
-from tests.interop.real_agent import RealAgent
-from tests.store_api import StoreApi
-from viewer.enforcement import auditing
+from tests.agents.chat_views import text_of
+from tests.doors import TROUBLES, TestDoor, change_json
+from tests.interop.chat_service import calls, says, tool
+from tests.interop.inside import RULE, SECTIONS, by_us, judged, write_rules
 from viewer.enforcement.models import Event
-from viewer.history import index_cache
 from viewer.inside import doors
 from viewer.models import ApiToken
 from viewer.runs import undoing
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.registry import get_store
 
-from .client import NEWEST, OLDER, RESERVE, WINDOW, PiClient, program
+from .client import FULL
+from .opened import made, with_the_oldest_too, work
 from .rpc import Rpc
-from .work import MUCH, Work, talk
+from .work import MUCH, Work
 
-FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
-RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`.\n\n## Red Lines\nNever water at noon.\n"
-
-with_the_oldest_too = pytest.mark.parametrize("made", [OLDER, NEWEST], indirect=True, scope="module")
-
-
-@pytest.fixture(scope="module")
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
-    """A client in a workspace with rules, and the file of its session."""
-    try:
-        found = program(getattr(request, "param", NEWEST))
-    except NotInstalled as missing:
-        pytest.skip(f"pi is not here: {missing}")
-    with ChatService() as model:
-        client = PiClient(found, tmp_path_factory.mktemp("pi"), model)
-        (client.work / "AGENTS.md").write_text(RULES)
-        (client.work / "SOUL.md").write_text("Be kind.")
-        return client, talk(client)
+__all__ = ["made", "work"]
 
 
 @dataclass
@@ -74,8 +52,7 @@ class Furnished:
 
     def configure(self, **values: Any) -> None:
         """Change what the extension reads at its start."""
-        path = self.extension / "door.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | values))
+        change_json(self.extension / "door.json", **values)
 
     def say(self, prompt: str, process: Rpc | None = None) -> list[str]:
         """The texts of the first request of a turn, without the system prompt."""
@@ -91,11 +68,8 @@ class Furnished:
         """What the next request will begin with: what the site says that the model is sent."""
         return [block.said for block in self.work.read() if block.kind == "text"]
 
-    def look(self) -> str:
-        """The status of the newest audit, once a worker has looked at the session."""
-        with open_store(get_store("work")) as reader:
-            session = reader.session(self.work.session)
-            return auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)[0].status
+    def judged(self) -> str:
+        return judged(self.work.store_api.api_client, "work", self.work.session)
 
 
 Furnish = Callable[..., Furnished]
@@ -112,52 +86,26 @@ def noted(sent: Sequence[str]) -> list[str]:
     return [text for text in sent if text.startswith(EVENT_START)]
 
 
-def by_us(sent: Sequence[str]) -> list[int]:
-    """Where summaries by our engine are among the texts of a request."""
-    return [at for at, text in enumerate(sent) if BY_ENGINE in text]
-
-
 def texts(messages: Sequence[Json]) -> list[str]:
     """The texts of a request, without the system prompt."""
     return [text_of(each) for each in messages if each["role"] not in ("system", "developer")]
 
 
-def text_of(message: Json) -> str:
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
-
-
 @pytest.fixture
-def furnish(
-    made: tuple[PiClient, Path],
-    live_server: object,
-    api_client: ApiClient,
-    open_door: Callable[..., TestDoor],
-    at_once: None,
-    settings: Settings,
-    tmp_path: Path,
-) -> Iterator[Furnish]:
-    """A function that installs a door with options into a copy of the client, whose session the site knows."""
-    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
-    settings.OPENCLAW_HOME = settings.PI_HOME = tmp_path / "no-home"
-    settings.DEMO_STORE = tmp_path / "no-demo.db"
-    client, file = made
-    settings.WORKSPACES, settings.RULE_SECTIONS = [client.work], ["Session Startup", "Red Lines"]
-    with ChatService() as model:
-        copied = client.copy(tmp_path / "copy", model)
-        agent = RealAgent(f"pi://{copied.home}")
-        settings.STORES = {"work": agent.url}
-        work = Work(copied, copied.home / file.relative_to(client.home), StoreApi(api_client, "work", agent))
+def furnish(work: Work, open_door: Callable[..., TestDoor], settings: Settings) -> Furnish:
+    """A function that installs a door with options into a client at work in a workspace with rules."""
+    write_rules(work.client.work, "STYLE.md")
+    settings.WORKSPACES, settings.RULE_SECTIONS = [work.client.work], SECTIONS
 
-        def furnished(*, before: bool = False, **options: bool) -> Furnished:
-            """With `before` nothing is installed yet."""
-            found, store = doors.choose("pi")
-            made = Furnished(work, partial(open_door, store, found, **{"recall": False, **options}))
-            if not before:
-                made.open()
-            return made
+    def furnished(*, before: bool = False, **options: bool) -> Furnished:
+        """With `before` nothing is installed yet."""
+        found, store = doors.choose("pi")
+        inside = Furnished(work, partial(open_door, store, found, **{"recall": False, **options}))
+        if not before:
+            inside.open()
+        return inside
 
-        yield furnished
+    return furnished
 
 
 @with_the_oldest_too
@@ -184,7 +132,7 @@ def test_the_note_is_in_the_next_request_and_once_in_the_history(furnish: Furnis
     assert Event.objects.get().status == "pending"
     sent = inside.say("Go on.")
     assert [each.startswith(EVENT_START) for each in sent[-2:]] == [False, True] and len(noted(sent)) == 1
-    assert "Never water at noon." in sent[-1] and "- SOUL.md" in sent[-1]
+    assert RULE in sent[-1] and "- STYLE.md" in sent[-1]
     assert Event.objects.get().status == "delivered"
     assert len(noted(inside.say("And on."))) == 1, "pi keeps it in its history"
     with inside.work.client.rpc(inside.work.file) as process:
@@ -197,9 +145,9 @@ def test_the_files_are_read_and_where_they_are_not_the_warning_arrives(furnish: 
     for reads in (True, False):
         inside.work.compact()
         if reads:
-            inside.work.client.service.replies += [calls(tool("read", path="SOUL.md"))]
+            inside.work.client.service.replies += [calls(tool("read", path="STYLE.md"))]
         assert noted(inside.say("Go on."))
-        assert inside.look() == ("passed" if reads else "missing")
+        assert inside.judged() == ("passed" if reads else "missing")
         sent = inside.say("And on.")
         assert sum(each.startswith(WARNING_START) for each in sent) == (0 if reads else 1)
         assert len(noted(sent)) == 1
@@ -226,7 +174,7 @@ def test_our_engine_makes_its_compactions(furnish: Furnish) -> None:
         inside.say("Do more with bed 4.", process)
         process.settle()
         again = inside.say("And on.", process)
-        assert by_us(again) == [0] and again[0] != sent[0] and again[0].count("Never water at noon.") == 1
+        assert by_us(again) == [0] and again[0] != sent[0] and again[0].count(RULE) == 1
         assert "What grows in bed 0?" in again[0] and "bed 4" in "".join(again)
     assert not service.of("summary")
     for body in service.of("turn"):
@@ -285,16 +233,15 @@ def test_without_the_site_our_engine_carries_the_rules_on(furnish: Furnish) -> N
         inside.say("What grows in bed 5?", process)
         process.call("compact")
         sent = inside.say("And on.", process)
-    assert by_us(sent) == [0] and sent[0].count("Never water at noon.") == 1 and "bed 5" in "".join(sent)
+    assert by_us(sent) == [0] and sent[0].count(RULE) == 1 and "bed 5" in "".join(sent)
     assert not inside.work.client.service.of("summary")
 
 
 def test_it_asks_what_was_summarised_away(furnish: Furnish) -> None:
     """Of its own session, which pi names."""
     inside = furnish(recall=True)
-    home, service = inside.work.client.home, inside.work.client.service
-    environment = json.loads(inside.door.connection.read_text())["environment"]
-    inside.door.change(environment={**environment, "PALIMPSEST_STORES": f"work=pi://{home}"})
+    service = inside.work.client.service
+    inside.door.serve(f"work=pi://{inside.work.client.home}")
     inside.work.compact()
     inside.work.client.start("Another session, which is newer.")
     with inside.work.client.rpc(inside.work.file) as process:
@@ -313,15 +260,12 @@ def test_it_asks_what_was_summarised_away(furnish: Furnish) -> None:
 def test_a_turn_waits_for_no_site(furnish: Furnish, tmp_path: Path) -> None:
     inside = furnish()
     inside.work.compact()
-    inside.door.change(note_seconds=door_program.NOTE_SECONDS)
-    connection, slept = inside.door.connection.read_text(), tmp_path / "slept"
+    slept = tmp_path / "slept"
+    for trouble in TROUBLES:
+        sent = inside.said()
+        with inside.door.in_trouble(trouble):
+            assert inside.say("Go on.") == [*sent, "Go on."], trouble
     sent = inside.said()
-    with slow_site() as slow:
-        for changed in ({"site": "http://127.0.0.1:9"}, {"site": slow}, {"token": "palimpsest_wrong"}):
-            inside.door.change(**changed)
-            assert inside.say("Go on.") == [*sent, "Go on."]
-            sent = inside.said()
-            inside.door.connection.write_text(connection)
     sleeping = f"import pathlib, time; time.sleep(20); pathlib.Path({str(slept)!r}).touch()"
     inside.configure(note_ms=200, door=[sys.executable, "-c", sleeping])
     assert inside.say("And on.") == [*sent, "And on."] and not slept.exists()

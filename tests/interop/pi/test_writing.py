@@ -3,61 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytest_django import Settings
 
-from tests.clients import ApiClient
-from tests.interop.chat_service import ChatService, calls, says
+from tests.interop.chat_service import calls, says
 from tests.interop.chat_service import tool as called
-from tests.interop.fetched import NotInstalled
-from tests.interop.real_agent import RealAgent
-from tests.store_api import StoreApi
 from viewer.runs import pickup, service
 from viewer.stores.registry import get_store, open_store
 
-from .client import NEWEST, OLDER, RESERVE, WINDOW, PiClient, program
-from .work import KEPT, MUCH, Work, ours, talk
+from .client import FULL, NEWEST, OLDER, PiClient
+from .opened import made, with_the_oldest_too, work
+from .work import KEPT, MUCH, Work, ours
 
-FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
-
-
-with_the_oldest_too = pytest.mark.parametrize("made", [OLDER, NEWEST], indirect=True, scope="module")
-
-
-@pytest.fixture(scope="module")
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
-    """A client, and the file of its session."""
-    try:
-        found = program(getattr(request, "param", NEWEST))
-    except NotInstalled as missing:
-        pytest.skip(f"pi is not here: {missing}")
-    with ChatService() as model:
-        client = PiClient(found, tmp_path_factory.mktemp("pi"), model)
-        return client, talk(client)
-
-
-@pytest.fixture
-def work(
-    made: tuple[PiClient, Path],
-    api_client: ApiClient,
-    transactional_db: None,
-    at_once: None,
-    settings: Settings,
-    tmp_path: Path,
-) -> Iterator[Work]:
-    """A copy of the session, which the site knows."""
-    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
-    settings.OPENCLAW_HOME = settings.PI_HOME = tmp_path / "no-home"
-    settings.DEMO_STORE = tmp_path / "no-demo.db"
-    client, file = made
-    with ChatService() as model:
-        copied = client.copy(tmp_path / "copy", model)
-        agent = RealAgent(f"pi://{copied.home}")
-        settings.STORES = {"work": agent.url}
-        yield Work(copied, copied.home / file.relative_to(client.home), StoreApi(api_client, "work", agent))
+__all__ = ["made", "work"]
 
 
 @with_the_oldest_too
