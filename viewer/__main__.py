@@ -45,7 +45,7 @@ def main() -> None:
             sys.exit(own_database.TOO_OLD)
         if not own_database.is_behind():
             raise
-        sys.exit("Palimpsest's own database has no tables of this version: start the site, or run `manage.py migrate`.")
+        sys.exit(own_database.BEHIND)
 
 
 def _compact_messages() -> int:

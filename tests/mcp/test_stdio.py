@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,13 +14,14 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client, StdioServerParameters
 
 from tests.factories.recalled import KEY, QUESTION, fill
 from tests.factories.stores import EmptyStore, create_empty
+from viewer.web import own_database
 
 ROOT: Path = settings.BASE_DIR
+STARTS = ("initialize", "tools/list")  # what every client asks
 pytestmark = pytest.mark.slow
 
 
@@ -35,18 +37,19 @@ def environment(store: EmptyStore, **more: str) -> dict[str, str]:
     return {**os.environ, **data, **more}
 
 
-def talk(store: EmptyStore, calls: Sequence[tuple[str, dict[str, Any]]], *options: str, **more: str) -> list[str]:
-    """The names of the tools as one text, then the answers to the calls."""
+def talk(
+    store: EmptyStore, calls: Sequence[tuple[str, dict[str, Any]]], *options: str, mode: str = "legacy", **more: str
+) -> list[str]:
+    """The names of the tools as one text, then the answers to the calls; the mode is the client's."""
 
     async def asked() -> list[str]:
         command = [str(ROOT / "manage.py"), "mcp", *options]
         started = StdioServerParameters(
             command=sys.executable, args=command, env=environment(store, **more), cwd=store.path.parent
         )
-        async with stdio_client(started) as (incoming, outgoing), ClientSession(incoming, outgoing) as session:
-            await session.initialize()
-            names = " ".join(tool.name for tool in (await session.list_tools()).tools)
-            answers = [await session.call_tool(name, arguments) for name, arguments in calls]
+        async with Client(started, mode=mode) as client:
+            names = " ".join(tool.name for tool in (await client.list_tools()).tools)
+            answers = [await client.call_tool(name, arguments) for name, arguments in calls]
             return [names, *(answer.content[0].text for answer in answers)]  # type: ignore[union-attr]
 
     return asyncio.run(asked())
@@ -76,6 +79,28 @@ def test_an_agent_finds_again_what_was_summarised_away(store: EmptyStore) -> Non
     assert 'There is no session "third"' in unknown
 
 
+@pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
+def test_a_client_without_a_handshake_is_answered(mode: str, store: EmptyStore) -> None:
+    fill(store)
+    names, hits, wrong = talk(
+        store, [("search_history", {"query": QUESTION}), ("search_history", {"words": QUESTION})], mode=mode
+    )
+    assert "read_history" in names and "port 5433" in hits and "These arguments cannot be used: query" in wrong
+
+
+def test_a_store_that_is_not_there_is_said_at_the_first_call(store: EmptyStore) -> None:
+    _, refused, again = talk(store, [("list_sessions", {})] * 2, "--store", "none")
+    assert refused == again == "There is no store named 'none'."
+
+
+def test_tables_of_another_version_are_said_at_the_first_call(store: EmptyStore) -> None:
+    data = store.path.parent / "data"
+    data.mkdir()
+    with sqlite3.connect(data / "palimpsest.sqlite3") as ours:
+        ours.execute("CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, app TEXT, name TEXT, applied TEXT)")
+    assert talk(store, [("list_sessions", {})])[1] == own_database.BEHIND
+
+
 def test_compaction_is_offered_where_it_was_allowed(store: EmptyStore) -> None:
     fill(store)
     names, refused = talk(store, [("compact_session", {"session": "s"})], "--scopes", "read,compact", "--store", "own")
@@ -100,7 +125,25 @@ def test_nothing_but_the_protocol_is_written_and_the_end_of_input_ends_it(store:
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert all(answer["jsonrpc"] == "2.0" for answer in answers)
-    assert {1, 3} <= {answer.get("id") for answer in answers}
+    assert [answer["id"] for answer in answers if answer["id"] != 2] == [1, 3]
+    (call,) = [answer for answer in answers if answer["id"] == 2]
+    assert call["result"]["isError"] and "There is no tool" in call["result"]["content"][0]["text"]
+
+
+def test_a_start_imports_nothing_of_what_the_tools_do(store: EmptyStore) -> None:
+    """Nor the SDK, the API's package and what reads stores: an agent starts a server with each session."""
+    heavy = ("mcp", "ninja", "psycopg", "compaction", "viewer.recall", "viewer.runs.job", "viewer.stores.registry")
+    code = (
+        "import sys; sys.argv = ['manage.py', 'mcp']; from viewer.__main__ import main; main(); "
+        f"print([each for each in {heavy} if each in sys.modules], file=sys.stderr)"
+    )
+    asked = "".join(json.dumps({"jsonrpc": "2.0", "id": at, "method": name}) + "\n" for at, name in enumerate(STARTS))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, env=environment(store), input=asked, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert [list(json.loads(line)["result"])[-1] for line in done.stdout.splitlines()] == ["serverInfo", "tools"]
+    assert done.stderr.strip() == "[]"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +151,6 @@ def test_nothing_but_the_protocol_is_written_and_the_end_of_input_ends_it(store:
     [
         (["--scopes", "all"], "Scopes are read, or read,compact."),
         (["--scopes", ""], "Scopes are read, or read,compact."),
-        (["--store", "none"], "There is no store named 'none'."),
     ],
 )
 def test_wrong_options_end_it_with_a_sentence(store: EmptyStore, options: list[str], said: str) -> None:

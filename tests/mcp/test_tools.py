@@ -10,7 +10,8 @@ from tests.factories.recalled import KEY, QUESTION, fill
 from tests.factories.stores import EmptyStore, HermesStore
 from viewer.inside.models import Door
 from viewer.mcp import compacting
-from viewer.mcp.tools import UNEXPECTED, Caller, answer, tools_for
+from viewer.mcp.answers import UNEXPECTED, answer
+from viewer.mcp.tools import Caller, tools_for
 from viewer.recall import search, texts
 
 pytestmark = pytest.mark.django_db

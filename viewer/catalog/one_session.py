@@ -6,7 +6,8 @@ import logging
 
 from django.db import Error
 
-from viewer.stores.errors import DATABASE_ERRORS, StoreUnanswered, StoreUnavailable
+from viewer.stores.database_errors import DATABASE_ERRORS
+from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 from viewer.web.own_database import OwnDatabaseUnavailable
 
 # No session's fault: they go on to whoever asks for several.

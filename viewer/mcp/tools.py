@@ -1,31 +1,20 @@
-"""The tools: their names, descriptions and arguments, and what each does."""
+"""The tools as a client sees them: names, descriptions and arguments. What they do is in `answers`, which takes a
+second to import: a server needs it at the first call.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from django.db import Error as DatabaseProblem
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-import compaction
-from compaction import redaction
-from viewer.inside import doors
-from viewer.recall import reading, search, sessions, state
-from viewer.recall.sessions import RecallSession
-from viewer.stores.base import Store
-from viewer.stores.clean_text import line, sanitized
-from viewer.stores.errors import NotFound, StoreError
-from viewer.stores.registry import Reader, all_stores, is_here, open_store
-from viewer.web import own_database
-
-from . import compacting, words
-
-log = logging.getLogger(__name__)
-
+NAME = "palimpsest"
+INSTRUCTIONS = (
+    "Your context may begin with a summary. What it leaves out is not lost: ask search_history with your question, "
+    "then read_history for what is around a match."
+)
 SESSION = "Id of a session, or the beginning of one. Without it: the session you are in."
 CURSOR = "From an earlier answer, to go on."
 
@@ -43,18 +32,14 @@ class Caller:
     directory: str = ""
     works_here: bool = False
 
-    def stores(self) -> list[Store]:
-        """The stores that can be reached now. Raises NotFound."""
-        stores = [each for each in all_stores() if self.store in ("", each.name)]
-        if not stores:
-            raise NotFound(f"There is no store named {self.store!r}.")
-        return [each for each in stores if is_here(each)]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    text: str
-    is_error: bool = False
+    def within(self, meta: Mapping[str, Any]) -> Caller:
+        """The caller in the session that a client names with each call, as Codex does (openai/codex#18093, #21329)."""
+        turn = meta.get("x-codex-turn-metadata")
+        named = turn.get("thread_id") or turn.get("session_id") if isinstance(turn, dict) else ""
+        thread = meta.get("threadId") or named
+        if not isinstance(thread, str) or not thread:
+            return self
+        return replace(self, environment={**self.environment, "CODEX_THREAD_ID": thread})
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -70,7 +55,9 @@ class OfSession(ToolArguments):
 
 class SearchArguments(OfSession):
     query: str = Field(description="What you want to know: a whole question, or words.")
-    only: search.Only = Field("summarised", description="summarised: what left your context. all: everything.")
+    only: Literal["summarised", "all"] = Field(
+        "summarised", description="summarised: what left your context. all: everything."
+    )
     cursor: str = Field("", description=CURSOR)
 
 
@@ -91,80 +78,23 @@ class CompactArguments(OfSession):
     action: Literal["plan", "apply"] = Field("plan", description="plan only says what apply would do.")
 
 
-# -- what they do ------------------------------------------------------------------------------------------------------
-
-
-def _search(caller: Caller, asked: SearchArguments) -> str:
-    with _opened(caller, asked.session) as (reader, chosen):
-        hits = search.search_history(reader, chosen.id, asked.query, asked.only, asked.cursor)
-        return f"{_heading(reader, chosen)}\n\n{words.searched(hits)}"
-
-
-def _read(caller: Caller, asked: ReadArguments) -> str:
-    with _opened(caller, asked.session) as (reader, chosen):
-        messages = reading.read_history(
-            reader, chosen.id, around=asked.around, ids=asked.ids, offset=asked.offset, cursor=asked.cursor
-        )
-        return f"{_heading(reader, chosen)}\n\n{words.read(messages)}"
-
-
-def _lost(caller: Caller, asked: OfSession) -> str:
-    with _opened(caller, asked.session) as (reader, chosen):
-        return f"{_heading(reader, chosen)}\n\n{words.lost(state.what_was_lost(reader, chosen.id))}"
-
-
-def _seen(caller: Caller, asked: OfSession) -> str:
-    with _opened(caller, asked.session) as (reader, chosen):
-        return f"{_heading(reader, chosen)}\n\n{words.seen(state.what_the_model_sees(reader, chosen.id))}"
-
-
-def _list(caller: Caller, asked: ListArguments) -> str:
-    return words.listed(sessions.list_sessions(caller.stores(), asked.query, asked.project, asked.limit))
-
-
-def _compact(caller: Caller, asked: CompactArguments) -> str:
-    with _opened(caller, asked.session) as (reader, chosen):
-        heading, session_id = _heading(reader, chosen), reader.newest_part(chosen.id)
-    if asked.action == "plan":
-        return f"{heading}\n\n{words.planned(compacting.plan(chosen.store, session_id))}"
-    return f"{heading}\n\n{compacting.apply(chosen.store, session_id, here=caller.works_here)}"
-
-
-def _undo(caller: Caller, asked: OfSession) -> str:
-    with _opened(caller, asked.session) as (reader, chosen):
-        heading, session_id = _heading(reader, chosen), reader.newest_part(chosen.id)
-    return f"{heading}\n\n{compacting.undo(chosen.store, session_id)}"
-
-
-@contextmanager
-def _opened(caller: Caller, session: str) -> Iterator[tuple[Reader, RecallSession]]:
-    stores = caller.stores()
-    if session.strip():
-        chosen = sessions.named(stores, session)
-    else:
-        chosen = sessions.in_hand(stores, caller.environment, caller.directory)
-    with open_store(chosen.store) as reader:
-        yield reader, chosen
-
-
-def _heading(reader: Reader, chosen: RecallSession) -> str:
-    name = line(redaction.redact_shown(reader.session(chosen.id).name), 80)
-    return f'Session "{name}" (guessed: {chosen.guessed}; {chosen.id})' if chosen.guessed else f'Session "{name}"'
-
-
 @dataclass(frozen=True, slots=True)
 class RecallTool:
-    """One tool: the scope that it needs, its arguments and what it does."""
+    """One tool: the scope that it needs, and its arguments."""
 
     name: str
     description: str
     scope: str
     arguments: type[ToolArguments]
-    answer: Callable[[Caller, Any], str]
 
-    @property
-    def writes(self) -> bool:
-        return self.scope != "read"
+    def described(self) -> dict[str, Any]:
+        """The tool as the protocol has it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.arguments.model_json_schema(),
+            "annotations": {"readOnlyHint": self.scope == "read", "destructiveHint": False, "openWorldHint": False},
+        }
 
 
 TOOLS = (
@@ -174,14 +104,12 @@ TOOLS = (
         "a whole question. Returns the texts themselves.",
         "read",
         SearchArguments,
-        _search,
     ),
     RecallTool(
         "read_history",
         "Read earlier messages of this session word for word, from a message on or by their numbers.",
         "read",
         ReadArguments,
-        _read,
     ),
     RecallTool(
         "what_was_lost",
@@ -189,68 +117,29 @@ TOOLS = (
         "context has.",
         "read",
         OfSession,
-        _lost,
     ),
     RecallTool(
         "what_the_model_sees",
         "How full your context is, what the summary in it says, how old it is and what was kept word for word.",
         "read",
         OfSession,
-        _seen,
     ),
     RecallTool(
         "list_sessions",
         "Sessions of all agents on this machine, the newest first.",
         "read",
         ListArguments,
-        _list,
     ),
     RecallTool(
         "compact_session",
         "Compact a session: a summary replaces older messages, which can still be found. First plan, then apply.",
         "compact",
         CompactArguments,
-        _compact,
     ),
-    RecallTool("undo_compaction", "Take the newest compaction of a session back.", "compact", OfSession, _undo),
+    RecallTool("undo_compaction", "Take the newest compaction of a session back.", "compact", OfSession),
 )
 
 
 def tools_for(caller: Caller) -> list[RecallTool]:
     """The tools that the caller's scopes allow."""
     return [each for each in TOOLS if each.scope in caller.scopes]
-
-
-def answer(caller: Caller, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-    """What a tool answers; every refusal is a sentence."""
-    tool = next((each for each in TOOLS if each.name == name), None)
-    if tool is None:
-        return ToolAnswer(
-            f"There is no tool {line(name, 80)}; there are {', '.join(each.name for each in TOOLS)}.", is_error=True
-        )
-    if tool.scope not in caller.scopes:
-        return ToolAnswer(f"{name} needs the scope {tool.scope}, which was not given here.", is_error=True)
-    try:
-        asked = tool.arguments.model_validate(dict(arguments))
-        text = sanitized(tool.answer(caller, asked))
-        if caller.store:
-            doors.recalled(caller.store)
-        return ToolAnswer(text)
-    except ValidationError as wrong:
-        problems = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in wrong.errors())
-        return ToolAnswer(sanitized(f"These arguments cannot be used: {problems}"), is_error=True)
-    except StoreError as refusal:
-        return ToolAnswer(sanitized(refusal.message), is_error=True)
-    except compaction.CompactionError as refusal:
-        return ToolAnswer(refusal.reason, is_error=True)
-    except DatabaseProblem as failure:
-        unavailable = own_database.refusal(failure)
-        if unavailable is None:
-            log.exception("The tool %s failed.", name)
-        return ToolAnswer(unavailable.message if unavailable else UNEXPECTED, is_error=True)
-    except Exception:
-        log.exception("The tool %s failed.", name)
-        return ToolAnswer(UNEXPECTED, is_error=True)
-
-
-UNEXPECTED = "Something unexpected went wrong; the log of Palimpsest says what."

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import datetime
-
-import psycopg
-
-DATABASE_ERRORS = (sqlite3.Error, psycopg.Error)  # of any store, before they become one of the errors below
 
 
 class StoreError(Exception):

@@ -43,6 +43,7 @@ _REASONS = {
     "08": _AWAY, "57P": _AWAY,
 }  # fmt: skip
 
+BEHIND = "Palimpsest's own database has no tables of this version: start the site, or run `manage.py migrate`."
 TOO_OLD = (
     "Palimpsest's own database (PALIMPSEST_DATABASE_URL) is older than what this version can bring up to date: start "
     "the version of commit 716cd8f6 once, then this one."

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from viewer.stores.errors import DATABASE_ERRORS, StoreError
+from viewer.stores.database_errors import DATABASE_ERRORS
+from viewer.stores.errors import StoreError
 
 Row = TypeVar("Row")
 Shown = TypeVar("Shown")
