@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from integrations import hermes
+from integrations.hermes import recall
 from viewer.inside.agents import claude_code
 from viewer.mcp.tools import TOOLS
 
@@ -19,7 +19,7 @@ def _said(field: dict[str, Any]) -> dict[str, Any]:
     return {name: whole[name] for name in SAID if name in whole}
 
 
-@pytest.mark.parametrize("name, description, properties, required", hermes.TOOLS)
+@pytest.mark.parametrize("name, description, properties, required", recall.TOOLS)
 def test_tools_in_hermes_are_those_of_the_server(
     name: str, description: str, properties: dict[str, Any], required: list[str]
 ) -> None:
@@ -27,7 +27,7 @@ def test_tools_in_hermes_are_those_of_the_server(
     schema = tool.arguments.model_json_schema()
     assert (tool.scope, tool.description, schema.get("required", [])) == ("read", description, required)
     served = {argument: _said(field) for argument, field in schema["properties"].items()}
-    assert {**properties, **hermes.SESSION, **hermes.CURSOR} == served
+    assert {**properties, **recall.SESSION, **recall.CURSOR} == served
 
 
 def test_claude_code_may_call_all_tools_that_only_read() -> None:

@@ -332,6 +332,12 @@ def test_recall_is_called_and_answered(inside: InsideHermes, open_door: OpenDoor
     door.connection.unlink()
     inside.calls("read_history", around=3)
     inside.hermes.turn("And before?")
+    assert "Found: " in str(inside.sent()[-1]["content"]), "the server that was started"
+    inside.start()
+    inside.resume()
+    inside.hermes.turn("Are you there?")
+    inside.calls("read_history", around=3)
+    inside.hermes.turn("And before?")
     assert "Palimpsest does not answer." in str(inside.sent()[-1]["content"])
 
 
