@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from copy import copy
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -28,11 +28,13 @@ from tests.slow import slow
 from viewer.catalog import sums, sync_worker
 from viewer.catalog.models import SessionDay, SessionIndex, day_number
 from viewer.enforcement.models import Audit
+from viewer.pages.insights.views import chart
 from viewer.rendering.charts import day_name
 from viewer.runs import service
 from viewer.runs.planning import Options
 
 HOUR = 3_600.0
+DRAWN = ((2, 3.0), (4, 1.0), (9, None), (11, None))  # days of July, and what they cost
 
 OPUS = "claude-opus-4-5-20251101"
 
@@ -127,6 +129,28 @@ def test_what_was_spent_in_another_session_counts_there(signed_in: Client, empty
     SessionDay.objects.filter(line__session_id="b").update(is_least=True)
     for by in ("store", "day"):
         assert cells(signed_in, f"measure=cost&by={by}&days=all")[0][1:] == ["at least $2.50", "2"]
+
+
+def test_the_drawing_is_as_long_as_the_period_or_as_numbers_are_known() -> None:
+    days = [sums.GroupSum(f"2026-07-{day:02}", 1, int(value is None), value) for day, value in DRAWN]
+    period = chart(days, "cost", (date(2026, 6, 20), date(2026, 7, 20)))
+    assert period and (period.first, period.last) == ("20 Jun 2026", "20 Jul 2026")
+    of_all = chart(days, "cost")
+    assert of_all and (of_all.first, of_all.last) == ("2 Jul 2026", "4 Jul 2026")
+    assert "Not drawn: 2 days between 9 Jul 2026 and 11 Jul 2026, whose number is not known." in of_all.words
+    year = chart(days, "cost", (date(2025, 7, 20), date(2026, 7, 20)))
+    assert year and len(year.bars) == 1 and "A bar is 7 days" in year.words
+
+
+def test_days_of_compactions_are_those_of_sessions_and_the_page_says_so(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    empty_store.session("a")
+    empty_store.chat("a", 4)
+    sync_worker.sync_all()
+    for measure, is_noted in (("compactions", True), ("messages", False)):
+        text = read(signed_in.get(f"/insights?measure={measure}&by=day&days=all")).text
+        assert ("lists each by its own day" in text) == is_noted
 
 
 @pytest.mark.django_db

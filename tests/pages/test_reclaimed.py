@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from tests.factories.stores import HermesStore
 from tests.html import read
 from viewer.pages.compactions import views
-from viewer.pages.compactions.views import DAYS, drawn
-from viewer.rendering.charts import WIDTH
+from viewer.pages.compactions.views import drawn
+from viewer.rendering.charts import MOST, WIDTH
 from viewer.runs import service
 from viewer.runs.planning import Options
 
@@ -44,7 +44,7 @@ def test_what_is_not_drawn_is_counted() -> None:
 def test_years_are_drawn_in_stretches_of_days() -> None:
     chart = drawn([(NOON + at * DAY, 10) for at in range(0, 700, 7)])
     assert chart is not None
-    assert len(chart.bars) <= DAYS
+    assert len(chart.bars) <= MOST
     assert all(float(bar.x) >= 0 and float(bar.x) + float(bar.width) <= WIDTH for bar in chart.bars)
     assert chart.words.endswith("A bar is 12 days; the highest is 20 tokens.")
     assert "14 Jul 2026 to 25 Jul 2026: 20 tokens" in chart.bars[0].words

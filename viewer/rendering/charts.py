@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 WIDTH, HEIGHT = 720.0, 96.0  # of the drawing
 WIDEST = 24.0
+MOST = 60  # bars; a longer time is drawn in stretches of several days
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,17 @@ def bars(values: Sequence[tuple[int, float, str]], places: int) -> tuple[Bar, ..
 
 def _bar(x: float, width: float, height: float, words: str) -> Bar:
     return Bar(f"{x:.1f}", f"{HEIGHT - height:.1f}", f"{width:.1f}", f"{height:.1f}", words)
+
+
+def days_of_a_bar(first: date, last: date) -> int:
+    """The days of each bar between these days: one, or as many as leave `MOST` bars."""
+    return -(-((last - first).days + 1) // MOST)
+
+
+def stretch_name(first: date, every: int, at: int) -> str:
+    """The days of the bar at this position: "14 Jul 2026", or "14 Jul 2026 to 18 Jul 2026"."""
+    begins = first + timedelta(days=at * every)
+    return f"{day_name(begins)} to {day_name(begins + timedelta(days=every - 1))}" if every > 1 else day_name(begins)
 
 
 def bar_of(days: int, most: str) -> str:

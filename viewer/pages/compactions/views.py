@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from statistics import median
 from typing import Any
@@ -27,7 +27,7 @@ from viewer.pages.preferences import listed_stores
 from viewer.pages.redaction import redacts, session_for
 from viewer.pages.sessions.lines import shown_lines
 from viewer.rendering import formats
-from viewer.rendering.charts import Chart, bar_of, bars, day_name
+from viewer.rendering.charts import Chart, bar_of, bars, day_name, days_of_a_bar, stretch_name
 from viewer.rendering.texts import line
 from viewer.runs import compaction_list, service
 from viewer.runs.compaction_list import Numbers
@@ -43,7 +43,6 @@ FEW = 5  # bars; fewer are not worth a drawing
 RUNS = 50
 NEAR = 20  # sessions that need compaction, the ones active last
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
-DAYS = 60  # bars at most; a longer time is drawn in stretches of several days
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +224,7 @@ def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
     if len({day for day, _ in days}) < 2:
         return None
     first, last = min(days)[0], max(days)[0]
-    every = -(-((last - first).days + 1) // DAYS)
+    every = days_of_a_bar(first, last)
     sums, counts = Counter[int](), Counter[int]()
     for day, tokens in days:
         sums[(day - first).days // every] += tokens
@@ -257,6 +256,5 @@ def _undrawn(count: int) -> str:
 
 
 def _words(at: int, tokens: int, count: int, first: date, every: int) -> str:
-    begins = first + timedelta(days=at * every)
-    ends = f" to {day_name(begins + timedelta(days=every - 1))}" if every > 1 else ""
-    return f"{day_name(begins)}{ends}: {formats.thin(tokens)} tokens, {formats.counted(count, 'compaction')}"
+    days = stretch_name(first, every, at)
+    return f"{days}: {formats.thin(tokens)} tokens, {formats.counted(count, 'compaction')}"

@@ -5,9 +5,10 @@ soon, and startup reading that was left out.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -28,7 +29,7 @@ from viewer.pages.preferences import real_stores
 from viewer.pages.redaction import redacts
 from viewer.pages.sessions.lines import named
 from viewer.rendering import formats
-from viewer.rendering.charts import Chart, bar_of, bars, day_name
+from viewer.rendering.charts import Chart, bar_of, bars, day_name, days_of_a_bar, stretch_name
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
 
@@ -103,7 +104,7 @@ def insights(request: HttpRequest) -> HttpResponse:
         "counted": formats.counted(all_of_them.of, of),
         "rows": table(group_sums, measure, by),
         "unknown": all_of_them.unknown,
-        "chart": chart(group_sums, measure) if by == "day" else None,
+        "chart": chart(group_sums, measure, _axis(query["days"], now)) if by == "day" else None,
         "filling": _filling(sums.filling(states, now, FILLING), redacting=redacts(request)),
         "habits": [habit for habit in habits() if habit.store in {state.name for state in states}],
         "problems": [listing.problem for listing in listings if listing.problem],
@@ -181,27 +182,45 @@ def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]
     return tuple(rows)
 
 
-def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
-    """The chart of days; None if it would be a single column."""
-    days = sorted((day, each.value or 0.0) for each in sums if (day := _date(each.key)) and (each.value or 0) > 0)
+def _axis(days: str, now: float) -> tuple[date | None, date | None]:
+    """The first and last day of a period; None for both of "all", which is as long as numbers are known."""
+    last = formats.day(now)
+    return (None, None) if days == "all" or last is None else (last - timedelta(days=int(days)), last)
+
+
+def chart(sums: Sequence[GroupSum], measure: str, axis: tuple[date | None, date | None] = (None, None)) -> Chart | None:
+    """The chart of the days of an axis, or of those with a number; None if only one day has one."""
+    days = {day: each.value for each in sums if (day := _date(each.key)) and each.value and each.value > 0}
     if len(days) < 2:
         return None
-    first, last, whole = days[0][0], days[-1][0], total(sums)
-    most = max(value for _, value in days)
-    drawn = [((day - first).days, value, f"{day_name(day)}: {words(value, measure)}") for day, value in days]
+    first, last = min([*days, *filter(None, axis[:1])]), max([*days, *filter(None, axis[1:])])
+    every, whole = days_of_a_bar(first, last), total(sums)
+    values = defaultdict[int, float](float)
+    for day, value in days.items():
+        values[(day - first).days // every] += value
+    most = max(values.values())
+    drawn = [
+        (at, value, f"{stretch_name(first, every, at)}: {words(value, measure)}")
+        for at, value in sorted(values.items())
+    ]
     return Chart(
-        bars=bars(drawn, (last - first).days + 1),
+        bars=bars(drawn, (last - first).days // every + 1),
         most=words(most, measure),
         first=day_name(first),
         last=day_name(last),
         words=f"{words(whole.value, measure, is_least=whole.is_least)} from {day_name(first)} to {day_name(last)}. "
-        f"{bar_of(1, words(most, measure))}{_without_bar(sums)}",
+        f"{bar_of(every, words(most, measure))}{_without_bar(sums)}",
     )
 
 
 def _without_bar(sums: Sequence[GroupSum]) -> str:
-    unknown = sum(each.value is None for each in sums)
-    return f" {formats.counted(unknown, 'day')} without a bar: the number is not known." if unknown else ""
+    unknown = sorted(day for each in sums if each.value is None and (day := _date(each.key)))
+    if not unknown:
+        return ""
+    between = (
+        f" between {day_name(unknown[0])} and {day_name(unknown[-1])}" if unknown[1:] else f", {day_name(unknown[0])}"
+    )
+    return f" Not drawn: {formats.counted(len(unknown), 'day')}{between}, whose number is not known."
 
 
 def words(value: float | None, measure: str, *, is_least: bool = False) -> str:
