@@ -64,7 +64,17 @@ def test_what_the_client_notes_and_what_is_in_messages_are_told_apart(
     agent.hang("s", agent.lines("s")[-1].get("uuid"), {"type": "assistant", "message": message})
     head = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}")).one("span", id="fill")
     assert ("reported" in head.text) != is_more
-    assert any("in messages" in each.attributes.get("title", "") for each in head.all("span")) == is_more
+    titles = [each.attributes["title"] for each in head.all("span") if "title" in each.attributes]
+    assert (
+        all("in messages" in title for title in titles)
+        and any("its prompt and tools" in title for title in titles) == is_more
+    )
+    side = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}/context")).one(id="side").one("dl")
+    names, numbers = ([each.text for each in side.all(tag)] for tag in ("dt", "dd"))
+    assert (names[-1] == "With prompt and tools") == is_more
+    assert not is_more or numbers[-1] == "25k" and head.text.startswith("25k of"), "one number for one thing"
+    drawing = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}/timeline"))
+    assert ("without prompt and tools" in drawing.text) == is_more
 
 
 @pytest.mark.django_db

@@ -60,8 +60,12 @@ def test_what_is_sent_has_its_sizes_and_leads_to_its_prompts(
     ]
     names = [re.sub(r",.*", "", each.text) for each in sizes.all("dt")]
     first = int(names[0].startswith("System prompt"))  # where it is known
-    assert names[first:] == ["Summary", "Prompts", "From the agent", "Tool output", "In all (tokens)"]
-    assert sum(exact[:-1]) == exact[-1], "each token counts once"
+    sums = ["Messages (tokens)", "With the system prompt"] if first else ["In all (tokens)"]
+    assert names[first:] == ["Summary", "Prompts", "From the agent", "Tool output", *sums]
+    messages = exact[first : -len(sums)]
+    shown = next(each.attributes["title"] for each in page.one(id="fill").all("span") if "title" in each.attributes)
+    assert sum(messages) == exact[-len(sums)], "each token counts once"
+    assert sum(exact[: -len(sums)]) == exact[-1] and shown.startswith(f"{sum(messages):,} of"), "as in the head"
     assert len(side.one("svg").all("rect", "own")) == first, "the bar has it as well"
     assert sizes.all("dd")[first].text in page.all("section", "handoff")[0].text, (
         "the summary's own size is that of its box"

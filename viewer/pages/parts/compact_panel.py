@@ -82,7 +82,8 @@ class Panel:
     compacted here at all, `nothing` why not now, and `instead` is label and address of the strategy that would help;
     `later`: the plan is not made yet; `summarises`: the strategy asks a summariser; `local`: this one sends nothing
     anywhere; `no_model`: there is no other. `sends_otherwise` is why the agent sends something different from the
-    session, `picks_up` when it would use a compaction. `run` is the session's newest run while it matters.
+    session, `picks_up` when it would use a compaction. `beyond` are the tokens that the agent reports besides the
+    messages of the plan: its prompt and its tools. `run` is the session's newest run while it matters.
     """
 
     place: SessionUrls
@@ -102,6 +103,7 @@ class Panel:
     sends_otherwise: str
     picks_up: str
     run: RunCard | None
+    beyond: int = 0
     confirming: bool = False
 
     @property
@@ -153,6 +155,7 @@ def panel(
         sends_otherwise=agent_of(store).sends_otherwise(),
         picks_up=agent_of(store).noticing(session).sentence,
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
+        beyond=max(0, (reader.usage(session.id).tokens or 0) - plan.draft.tokens_before) if plan else 0,
     )
 
 

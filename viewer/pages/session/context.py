@@ -70,13 +70,16 @@ class ShownAdditions:
 @dataclass(frozen=True, slots=True)
 class SentParts:
     """What is sent, by size: what the agent reported more than the messages, or else the system prompt if it is known;
-    the messages by sort; `tokens` in all, of which `about` says that not all are counted.
+    the messages by sort, and their sum; `tokens` in all, which `reported` says is the
+    agent's own number; `about` says that not all are counted.
 
     `away` messages were summarised by the compaction at the address `boundary`, `unlinked` ones are not sent any more.
     """
 
     parts: tuple[PlanPart, ...]
+    messages: int
     tokens: int
+    reported: bool
     about: bool
     away: int
     unlinked: int
@@ -168,7 +171,9 @@ def _sent(opened: OpenSession, count: Counter, prompt: int) -> SentParts:
     )
     return SentParts(
         parts=in_a_bar([*([own] if more or prompt else []), *sorts]),
+        messages=messages,
         tokens=messages + (more or prompt),
+        reported=more > 0,
         about=index.context.about,
         away=index.messages - index.in_context - index.unlinked,
         unlinked=index.unlinked,

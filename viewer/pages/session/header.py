@@ -151,10 +151,14 @@ def _tokens(opened: OpenSession, reported: int | None) -> SafeString:
     """
     context = opened.index.context
     if reported is None:
-        return formats.of_window(context.tokens, opened.window, about=context.about)
-    if reported <= context.tokens:
-        return format_html("{} reported", formats.of_window(reported, opened.window))
+        alone = f"{context.tokens:,} of {opened.window:,} tokens in messages: the agent reports no number of its own"
+        return formats.of_window(
+            context.tokens, opened.window, about=context.about, title=f"about {alone}" if context.about else alone
+        )
     about = "about " if context.about else ""
+    if reported <= context.tokens:
+        older = f"{reported:,} reported by the agent for its last request; {about}{context.tokens:,} in messages now"
+        return format_html("{} reported", formats.of_window(reported, opened.window, title=older))
     parts = f"{reported:,} reported by the agent, {about}{context.tokens:,} in messages; the rest: its prompt and tools"
     return formats.of_window(reported, opened.window, title=parts)
 

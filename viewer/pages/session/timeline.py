@@ -94,7 +94,7 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         limit = agent_of(reader.store).threshold(opened.session.model, opened.window)
         about, places = NONE in opened.index.tokens, places_of(opened.index)
         data = drawn(rises(opened.index), places, limit, about=about, window=opened.window)
-        data = replace(data, cursor=_cursor(request, opened))
+        data = replace(data, cursor=_cursor(request, opened), notes=(*_beyond_messages(opened), *data.notes))
         if is_fragment(request) and not is_new:
             return page(request, "session/_timeline.html", data)
         top = header(opened)
@@ -218,6 +218,12 @@ def _notes(limit: int, window: int, top: int) -> tuple[tuple[str, str], ...]:
         for name, tokens, text in lines
         if tokens
     )
+
+
+def _beyond_messages(opened: OpenSession) -> tuple[tuple[str, str], ...]:
+    """How much more the agent reports than what is drawn, which is messages alone."""
+    more = (opened.reader.usage(opened.session.id).tokens or 0) - opened.index.context.tokens
+    return (("", f"without prompt and tools, {formats.thin(more)}"),) if more > 0 and opened.index.messages else ()
 
 
 def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) -> Label:
