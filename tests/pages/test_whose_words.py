@@ -74,6 +74,15 @@ def test_what_the_model_sees_has_the_message_as_it_is_sent(signed_in: Client, ag
     assert not turn.all("details", "added")
 
 
+def test_a_command_is_shown_as_it_was_typed_also_where_the_model_sees_tags(
+    signed_in: Client, agent: ClaudeByHand
+) -> None:
+    say(agent, command("chapter", WORDS))
+    turn = read(signed_in.get(f"{place(agent)}/context")).all("article", "user")[0]
+    assert turn.one("div", "md").text == f"/chapter {WORDS}"
+    assert "<command-name>" in turn.one("details", "added").one("pre").text, "as it is sent"
+
+
 def test_a_message_that_nobody_typed_says_so(signed_in: Client, agent: ClaudeByHand) -> None:
     say(agent, WORDS, REMINDER, command("compact", ""), "<bash-input>ls</bash-input>")
     page = read(signed_in.get(place(agent)))
@@ -86,7 +95,7 @@ def test_a_message_that_nobody_typed_says_so(signed_in: Client, agent: ClaudeByH
     folds = [each.one("details", "fold") for each in others]
     assert not any("open" in fold.attributes for fold in folds)
     assert [fold.one("summary").one("bdi").text for fold in folds] == [
-        " ".join(REMINDER.split("\n")[1:-1]), "compact is running…", "ls"
+        " ".join(REMINDER.split("\n")[1:-1]), "/compact", "ls"
     ]  # fmt: skip
     (row,) = (each.attributes["id"][1:] for each in others[:1])
     found = read(signed_in.get(f"{place(agent)}?around={row}&q=of"))

@@ -50,12 +50,14 @@ class Envelopes:
 @dataclass(frozen=True, slots=True)
 class Split:
     """A message's content without what a client added, in its own shape with every block in its place, and the texts
-    that were `added`. `kind` is "" where a person typed something, else what the message is.
+    that were `added`. `kind` is "" where a person typed something, else what the message is. `is_command`: some of what
+    was typed is inside of what was added, as the name and the words of a client's command are.
     """
 
     typed: Any
     added: tuple[str, ...] = ()
     kind: str = ""
+    is_command: bool = False
 
     @property
     def words(self) -> str:
@@ -73,15 +75,19 @@ def split(content: Any, envelopes: Envelopes | None) -> Split:
     remaining = [_with_text(block, piece) for block, piece in zip(blocks, pieces, strict=True)]
     is_typed = any(piece.text.strip() or not piece.is_text for piece in pieces)
     kind = RAN if any(piece.is_run for piece in pieces) else f"added by {envelopes.by}"
-    return Split(remaining if isinstance(content, list) else remaining[0], added, "" if is_typed else kind)
+    is_command = any(piece.is_command for piece in pieces)
+    return Split(remaining if isinstance(content, list) else remaining[0], added, "" if is_typed else kind, is_command)
 
 
 class _Piece(NamedTuple):
-    """One block: what is typed of its text, what was added to it, and whether that has a command that was run."""
+    """One block: what is typed of its text, what was added to it, and whether that is a command that was run, or one
+    with words of a person in it.
+    """
 
     text: str
     added: Sequence[str] = ()
     is_run: bool = False
+    is_command: bool = False
     is_text: bool = True
 
 
@@ -118,7 +124,7 @@ def _text(text: str, envelopes: Envelopes) -> _Piece:
     if not added and not behind:
         return _Piece(text)
     typed = "\n\n".join(filter(None, (*within, text[start:end].strip())))
-    return _Piece(typed, [*added, *reversed(behind)], is_run)
+    return _Piece(typed, [*added, *reversed(behind)], is_run, is_command=bool(within))
 
 
 def _leading(text: str, at: int, envelopes: Envelopes) -> Added | None:

@@ -53,9 +53,10 @@ def not_typed(row: StoredMessage) -> tuple[str, str]:
         return "", ""
     if is_put_back(row):
         return "Put back from earlier", line(row.content.split("\n\n", 2)[-1][: 10 * FIRST_WORDS], FIRST_WORDS)
-    label = "Command of the client" if message.get("display_kind") == RAN else "Not typed by a person"
     pieces = [line(each, FIRST_WORDS) for each in _TAG.split(engine.said(row.content)[: 10 * FIRST_WORDS])]
-    return label, next((each for each in pieces if " " in each), next(filter(None, pieces), ""))
+    if message.get("display_kind") == RAN:
+        return "Command of the client", min(filter(None, pieces), key=lambda each: not each.startswith("/"), default="")
+    return "Not typed by a person", next((each for each in pieces if " " in each), next(filter(None, pieces), ""))
 
 
 def _alone(row: StoredMessage) -> engine.Message:

@@ -14,6 +14,7 @@ from viewer.pages.parts.message_notes import not_typed, notes_of
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks, with_quiet_tags
 from viewer.rendering.texts import STATES, line, role_label
+from viewer.stores.envelopes import split
 from viewer.stores.message import HistoryMessage, StoredMessage, row_tokens
 from viewer.web.session_urls import SessionUrls
 
@@ -80,7 +81,7 @@ class MessageContext:
     `tokens` returns the tokens of rows that were counted before; without it they are counted here. `number` returns a
     message's place in History, counted from 1, or 0. `words` are to be marked; code with some of them is shown without
     colours. `suspected` is the message that may be a handoff. `as_sent` shows each message whole, as a model receives
-    it, with a client's additions to it. `cwd` is the session's directory.
+    it, with a client's additions to it; a command is shown as it was typed. `cwd` is the session's directory.
     """
 
     urls: SessionUrls
@@ -165,7 +166,7 @@ _NOTHING = cache.RenderedBlocks(SafeString(), waits=False)
 
 def _body(item: MessageToShow, context: MessageContext) -> cache.RenderedBlocks:
     row = item.row
-    if not context.as_sent:
+    if not context.as_sent or split(row.content, row.envelopes).is_command:
         return context.body(cache.said(row, context.urls, part=item.part))
     rendered = context.body(cache.said(replace(row, envelopes=None), context.urls, part=item.part))
     # The address of a text in colours has what a client added set apart.
