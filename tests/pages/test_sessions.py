@@ -401,7 +401,7 @@ def test_more_than_the_window_takes_is_red_in_list_and_head_while_it_is_gone_on_
         read(signed_in.get("/?near=yes" if days == 1 else "/")).one("li", "session"),
         read(signed_in.get(href)).one(id="fill"),
     ):
-        assert set(page.all("rect")[1].classes) == ({"used", "over"} if days == 1 else {"used"})
+        assert set(page.all("rect")[1].classes) == ({"used", "over"} if days == 1 else {"used", "full"})
 
 
 # -- projects ----------------------------------------------------------------------------------------------------------

@@ -26,13 +26,14 @@ def is_near(store: Store, model: str, window: int, tokens: int | None) -> bool:
     return tokens is not None and window > 0 and tokens >= NEAR * threshold(store, model, window)
 
 
-def fullness(window: int, tokens: int | None, *, near: bool) -> Literal["over", "near", ""]:
+def fullness(window: int, tokens: int | None, *, near: bool) -> Literal["over", "near", "full", ""]:
     """What colours the bar of a window: "over" for more tokens than it takes, "near" for so many that the session is
-    near its threshold; "" for one that does not need compaction, because it is not `near` or nobody goes on with it.
+    near its threshold. One that does not need compaction, because it is not `near` or nobody goes on with it, is "full"
+    where nothing more fits, else "".
     """
-    if not near:
-        return ""
-    return "over" if tokens is not None and 0 < window < tokens else "near"
+    if near:
+        return "over" if tokens is not None and 0 < window < tokens else "near"
+    return "full" if tokens is not None and 0 < window <= tokens else ""
 
 
 def lately() -> float:

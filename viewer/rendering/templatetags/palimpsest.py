@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -80,13 +81,21 @@ def counted(value: int, nouns: str) -> str:
 
 @register.filter
 def commands(text: str) -> SafeString:
-    """The text with each option of a command, and its value, on one line."""
-    parts = enumerate(_OPTION.split(text))
-    return format_html_join("", "{}", ((_option(part) if at % 2 else part,) for at, part in parts))
+    """The text with the site's own commands as code, each to be copied, in place of the stop after it."""
+    command = re.compile(rf"({re.escape(settings.COMMAND)} [a-z_]+(?: --[a-z-]+ [a-z]+)*)\.?")
+    parts = enumerate(command.split(text))
+    return format_html_join("", "{}", ((_command(part) if at % 2 else part,) for at, part in parts))
+
+
+def _command(text: str) -> SafeString:
+    words = enumerate(_OPTION.split(text))
+    code = format_html_join("", "{}", ((_option(word) if at % 2 else word,) for at, word in words))
+    copy = '<code>{}</code> <button class="plain" type="button" data-copy-text="{}">Copy</button>'
+    return format_html(copy, code, text)
 
 
 def _option(text: str) -> SafeString:
-    return format_html('<span class="option">{}</span>', text)
+    return format_html('<span class="option">{}</span>', text)  # not broken into two lines
 
 
 @register.simple_tag
