@@ -8,6 +8,7 @@ import "./windows.js";
 import "./live.js";
 import "./notices.js";
 import "./copy.js";
+import "./busy.js";
 import "./draft.js";
 import "./panel.js";
 import "./sheet.js";

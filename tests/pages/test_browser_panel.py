@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser import PHONE, WIDE, Visit, at_rest, require_accessible
 from tests.factories.stores import HermesStore
@@ -29,6 +29,26 @@ def compact_now(screen: Page) -> tuple[float, float]:
     """A point of the button, found in one step: a plan that comes meanwhile brings another one in its place."""
     found = screen.evaluate("document.querySelector('#plan button[name=confirm]').getBoundingClientRect().toJSON()")
     return found["x"] + 9, found["y"] + 9
+
+
+def test_a_pressed_button_says_so_at_once_and_nothing_moves(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    screen = panel(visit, open_hermes_store(21))
+    held: list[Route] = []
+    screen.route("**/compact", lambda route: held.append(route))
+    buttons = screen.locator("#plan .actions button")
+    before = [each.bounding_box() for each in buttons.all()]
+    screen.get_by_role("button", name="Preview", exact=True).click()
+    pressed = screen.locator("#plan [aria-busy=true]")
+    expect(pressed).to_be_disabled()
+    word = "[getComputedStyle(e, '::after').visibility, getComputedStyle(e, '::after').content]"
+    seen, content = pressed.evaluate(f"e => {word}")
+    assert seen == "visible" and "Starting…" in content
+    assert [each.bounding_box() for each in buttons.all()] == before
+    held.pop().abort()
+    expect(screen.locator("[aria-busy=true]")).to_have_count(0)
+    expect(screen.get_by_role("button", name="Preview", exact=True)).to_be_enabled()
 
 
 @pytest.mark.parametrize(("before", "held"), [(0, 0), (550, 900)])

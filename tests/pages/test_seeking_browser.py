@@ -221,6 +221,23 @@ def test_no_control_is_half_under_what_stays_where_one_lands(screen: Page, empty
     assert not cut, "the page ends before its newest message is at the top, where a whole one is"
 
 
+@on_both_screens
+def test_a_message_is_at_the_top_also_where_what_follows_is_not_loaded(screen: Page, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 300)
+    screen.add_init_script("document.addEventListener('htmx:beforeRequest', event => event.preventDefault())")
+    screen.set_viewport_size({"width": screen.viewport_size["width"], "height": 6_000})
+    for at in (100, 1):
+        screen.goto(f"{href}?at={at}")
+        message = screen.locator(f"#m{ids[at - 1]} > .msg")
+        message.wait_for()
+        screen.wait_for_timeout(300)
+        top, covered = message.evaluate(
+            f"e => [({TOP})(e), parseFloat(getComputedStyle(document.getElementById('main')).scrollMarginTop)]"
+        )
+        assert abs(top - covered) < 12, at
+
+
 def test_find_begins_where_somebody_reads_and_leads_to_the_line(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
     href = empty_store.session("s")
