@@ -137,7 +137,8 @@ def as_nobody(store: Store) -> subprocess.Popen[str]:
     begin = (
         "import django; django.setup()\n"
         "from viewer.stores.errors import StoreUnavailable\n"
-        "from viewer.stores.hermes.opening import Store, open_store\n"
+        "from viewer.stores.base import Store\n"
+        "from viewer.stores.hermes.reader import open_store\n"
         f"store = {store!r}; print('ready', flush=True)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", begin + reading], stdout=subprocess.PIPE, text=True)

@@ -14,7 +14,7 @@ from tests.factories.stores import add_row, add_session, create_empty, reader_of
 from tests.listed import activity_of
 from viewer import times
 from viewer.api.schemas import moment
-from viewer.stores.errors import TitleTaken
+from viewer.stores.errors import StoreUnanswered, TitleTaken
 from viewer.stores.hermes import writer
 from viewer.stores.search.pages import PageRequest, SearchFilter
 from viewer.stores.search.query import parse
@@ -109,6 +109,11 @@ def test_a_log_that_cannot_be_read_here_is_said_in_words(path: Path) -> None:
     Path(f"{copy}-wal").unlink()
     problem = sqlite.unavailable("work", copy, sqlite3.OperationalError("unable to open database file"))
     assert "SQLite reports" in problem.message
+
+
+def test_who_did_not_get_at_the_log_may_try_again(path: Path) -> None:
+    """SQLite says so if others began and ended to use it for seconds, as the workers of a busy site do."""
+    assert isinstance(sqlite.unavailable("work", path, sqlite3.OperationalError("locking protocol")), StoreUnanswered)
 
 
 def test_the_session_that_has_a_name_is_named(path: Path) -> None:

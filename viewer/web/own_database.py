@@ -36,7 +36,8 @@ _DAMAGED = "its file is no database, or damaged"
 # By the beginning of SQLite's name of an error, or of PostgreSQL's SQLSTATE.
 # https://www.sqlite.org/rescode.html, https://www.postgresql.org/docs/current/errcodes-appendix.html
 _REASONS = {
-    "SQLITE_BUSY": _LOCKED, "SQLITE_LOCKED": _LOCKED, "SQLITE_FULL": _FULL, "SQLITE_IOERR": _FULL,
+    "SQLITE_BUSY": _LOCKED, "SQLITE_LOCKED": _LOCKED, "SQLITE_PROTOCOL": _LOCKED,
+    "SQLITE_FULL": _FULL, "SQLITE_IOERR": _FULL,
     "SQLITE_READONLY": _UNWRITABLE, "SQLITE_CANTOPEN": _UNWRITABLE, "SQLITE_PERM": _UNWRITABLE,
     "SQLITE_NOTADB": _DAMAGED, "SQLITE_CORRUPT": _DAMAGED,
     "55P03": _LOCKED, "40P01": _LOCKED, "53": _FULL, "58": _FULL, "25006": "its server takes no writes",

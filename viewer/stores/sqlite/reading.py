@@ -6,6 +6,7 @@ Nothing here writes, except for SQLite's own rollback of a killed process.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -77,7 +78,7 @@ def read_any_text(con: sqlite3.Connection) -> None:
 def unavailable(name: str, path: Path, problem: sqlite3.Error) -> StoreUnavailable:
     """The SQLite error as a sentence that names the store."""
     text = str(problem)
-    if "locked" in text or "busy" in text:
+    if re.search("locked|busy|locking protocol", text):  # the last: others began and ended to use its log all the time
         return StoreUnanswered(f"Store {name} is locked by another program just now. Try again in a moment.")
     if "readonly" in text:
         return StoreUnavailable(

@@ -16,7 +16,7 @@ from viewer.stores.errors import StoreReadOnly, StoreUnanswered, StoreUnavailabl
 from .reading import BUSY_SECONDS, address
 
 NOTHING = "Nothing was written."
-LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 
 
