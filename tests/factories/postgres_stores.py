@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from viewer.stores.base import Store
-from viewer.stores.hermes import schema_postgres
+from viewer.stores.hermes import postgres, schema_postgres
 
 TABLES = ("system_prompts", "sessions", "messages", "compression_locks", "session_turn_leases")
 ODD = "odd"  # a session of texts that PostgreSQL, JSON or an index takes another way
@@ -21,7 +21,10 @@ _numbers = count(1)
 
 
 def place(server: str) -> str:
-    """The URL of a new, empty schema: much quicker to have than a database."""
+    """The URL of a new, empty schema: much quicker to have than a database. What waits for more work with others is
+    closed: a process of tests has hundreds of them, and a server not as many connections.
+    """
+    postgres.close()
     name = f"store{next(_numbers)}"
     with psycopg.connect(server, autocommit=True) as con:
         con.execute(f"CREATE SCHEMA {name}".encode())
