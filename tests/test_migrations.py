@@ -76,7 +76,7 @@ def contents(ask: Ask, tables: str) -> dict[str, list[dict[str, Any]]]:
             row.pop(name, None)
     for row in found["runs_event"]:
         row.pop("offered_until", None)
-    for name in ("runs_compactionsetting", "catalog_sessionday", "runs_pin", "inside_door"):
+    for name in ("runs_compactionsetting", "catalog_sessionday", "runs_pin", "inside_door", "enforcement_earlynote"):
         found.pop(name, None)
     return {name: sorted(rows, key=str) for name, rows in found.items() if name != "django_migrations"}
 

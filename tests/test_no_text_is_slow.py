@@ -155,7 +155,7 @@ ELSEWHERE = {
         viewer.web.auth viewer.api.shapes.compaction viewer.catalog.sync_worker
         viewer.pages.settings.providers viewer.pages.settings.tokens
         viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
-        viewer.enforcement.auditing.on_appended
+        viewer.enforcement.auditing.on_appended viewer.enforcement.early.settle
         viewer.runs.service.listed viewer.runs.planning.check_options
         viewer.enforcement.audit_statistics.asks_for_events viewer.runs.providers.summarizers.get_summarizer
         viewer.runs.providers.connections.connection viewer.runs.providers.connections.stored
@@ -171,8 +171,9 @@ ELSEWHERE = {
         viewer.stores.sqlite.reading viewer.stores.registry.get_store viewer.stores.jsonl.files
         viewer.stores.jsonl.listing viewer.stores.codex.facts viewer.stores.parsed
         viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file
-        viewer.mcp.tools viewer.mcp.server viewer.inside.doors viewer.inside.agents viewer.inside.writing
-        viewer.inside.yaml_text viewer.pages.settings.inside viewer.stores.settings_files.json5_of""",
+        viewer.mcp.answers viewer.mcp.stdio viewer.mcp.tools.RecallTool viewer.inside.doors viewer.inside.agents
+        viewer.inside.writing viewer.inside.yaml_text viewer.pages.settings.inside
+        viewer.stores.settings_files.json5_of""",
     "its model refuses what is too long": "viewer.api.shapes.options",
     "talks to a model's server": " ".join(f"viewer.runs.providers.{name}.stream" for name in PROVIDERS)
     + """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 import time
@@ -21,7 +22,8 @@ from tests.doors import OneFile, TestDoor, slow_site
 from tests.factories.stores import EmptyStore, HermesStore, create_empty
 from tests.workspace_session import WorkspaceSession, furnish
 from viewer.catalog import sync_worker
-from viewer.enforcement.models import Event
+from viewer.enforcement import early, events
+from viewer.enforcement.models import EarlyNote, Event
 from viewer.inside.agents.agent import DoorOptions
 from viewer.inside.changes import Change, NotInstallable
 from viewer.inside.models import Door
@@ -41,6 +43,13 @@ def session(hermes_store: HermesStore, api_client: ApiClient, tmp_path: Path, se
 @pytest.fixture
 def door(session: WorkspaceSession, open_door: Callable[..., TestDoor]) -> TestDoor:
     return open_door(session.hermes_store.store, OneFile())
+
+
+@pytest.fixture
+def late_door(door: TestDoor) -> TestDoor:
+    """Of an agent that asks for the note before it writes the compaction."""
+    Door.objects.update(agent="claude-code")
+    return door
 
 
 def test_a_note_is_given_once_and_is_acknowledged(session: WorkspaceSession, door: TestDoor) -> None:
@@ -97,13 +106,61 @@ def test_two_that_ask_at_once_get_one_note(session: WorkspaceSession, door: Test
 def test_what_was_not_acknowledged_is_offered_again(
     session: WorkspaceSession, door: TestDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from viewer.enforcement import events
-
     session.compact()
     assert len(events.offer(session.hermes_store.store, session.session_id)) == 1
     assert door.text("note", session_id=session.session_id) == "", "it is offered to another"
     Event.objects.update(offered_until=timezone.now() - timedelta(seconds=1))
     assert door.text("note", session_id=session.session_id).startswith(EVENT_START)
+
+
+def test_a_note_before_the_compaction_is_written_is_the_note_after_it(
+    session: WorkspaceSession, late_door: TestDoor
+) -> None:
+    """Of several processes of the site one gives it, another hears that it was passed on, a third sees the compaction:
+    nothing of it is in memory.
+    """
+    asked = {"session_id": session.session_id}
+    text = late_door.text("note", **asked, compacted=True)
+    assert text.startswith(EVENT_START) and Event.objects.count() == 0
+    importlib.reload(early)
+    session.compact()
+    event = Event.objects.get()
+    assert (event.status, event.text) == ("delivered", text.strip()) and not EarlyNote.objects.exists()
+    assert late_door.text("note", **asked) == "" and not events.pending(session.hermes_store.store, session.session_id)
+    for at in range(12):
+        session.append({"role": "user", "content": f"And {at}? {'It is said at length. ' * 60}"})
+        session.append({"role": "assistant", "content": f"Done {at}. {'It is said at length. ' * 60}"})
+    session.compact()
+    assert late_door.text("note", **asked).startswith(EVENT_START), "of the next compaction, as near in time"
+
+
+def test_a_note_before_the_compaction_that_did_not_arrive_comes_after_it(
+    session: WorkspaceSession, late_door: TestDoor
+) -> None:
+    asked = {"session_id": session.session_id}
+    client = ApiClient(json.loads(late_door.connection.read_text())["token"])
+    _, given = client.call("POST", "/inside/note", {**asked, "compacted": True})
+    assert given["text"].startswith(EVENT_START)
+    session.compact()
+    assert Event.objects.get().status == "pending"
+    EarlyNote.objects.update(store="another")
+    client.call("POST", "/inside/acknowledge", {"events": given["events"]})
+    assert not EarlyNote.objects.get().passed_on, "it is of another store"
+    EarlyNote.objects.update(store=session.hermes_store.store.name)
+    assert late_door.text("note", **asked).startswith(EVENT_START)
+    assert late_door.text("note", **asked) == ""
+
+
+def test_a_note_that_is_acknowledged_once_the_compaction_is_seen_is_not_given_again(
+    session: WorkspaceSession, late_door: TestDoor
+) -> None:
+    asked = {"session_id": session.session_id}
+    client = ApiClient(json.loads(late_door.connection.read_text())["token"])
+    _, given = client.call("POST", "/inside/note", {**asked, "compacted": True})
+    session.compact()
+    client.call("POST", "/inside/acknowledge", {"events": given["events"]})
+    assert late_door.text("note", **asked) == ""
+    assert Event.objects.get().status == "delivered"
 
 
 def test_what_a_summary_should_not_lose(session: WorkspaceSession, door: TestDoor) -> None:

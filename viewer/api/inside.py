@@ -90,12 +90,12 @@ def note(request: HttpRequest, call: CallIn) -> TextOut:
         with open_store(store) as reader:
             session = reader.session(call.session_id)
             if agent_named(door.agent).writes_late:
-                early_notes = [early.give(store, session.id, rules_of(store, session))]
+                early_notes = early.give(store, session.id, rules_of(store, session))
             else:  # a worker may not have seen it yet
                 auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
     offered = early.offer(store, call.session_id)
     notes = [*((events.text_of(event), event.pk) for event in offered), *early_notes]
-    return TextOut(text="\n\n".join(text for text, _ in notes if text), events=[number for _, number in notes])
+    return TextOut(text="\n\n".join(text for text, _ in notes), events=[number for _, number in notes])
 
 
 @router.post("/inside/acknowledge", auth=INSIDE, response=answers(TextOut), summary="The texts are passed on now")
@@ -104,7 +104,7 @@ def acknowledge(request: HttpRequest, call: AcknowledgeIn) -> TextOut:
     store = _store(request)
     for number in call.events:
         if number < 0:
-            early.acknowledge(number)
+            early.acknowledge(store, number)
         elif (event := events.get_event(number)).store == store.name:
             events.acknowledge(event)
     return TextOut()

@@ -42,7 +42,7 @@ from viewer.workspaces.paths import normal
 from viewer.workspaces.rules import existing, reason_in, rules_of, zone_of
 from viewer.workspaces.sections import STARTUP_SECTIONS, dated
 
-from . import events
+from . import early, events
 from .findings import Finding, Requirement, TurnSpan, audit, turns
 from .reads import Read, reads_of
 
@@ -122,6 +122,7 @@ def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
             armed.run = fields["run"]
             armed.save(update_fields=["run"])
         events.note(armed, rules.get("sections", ()), named)
+        early.settle(armed.store, armed.session_id)
     return armed
 
 

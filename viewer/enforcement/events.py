@@ -79,8 +79,14 @@ def acknowledge(event: Event) -> Event:
     return event
 
 
-def _delivered(event: Event) -> bool:
-    values = {"text": text_of(event), "files": files_of(event), "status": "delivered", "delivered_at": timezone.now()}
+def record(event: Event, text: str) -> None:
+    """Record that a waiting note was passed on with this text."""
+    _delivered(event, text)
+
+
+def _delivered(event: Event, text: str | None = None) -> bool:
+    text = text_of(event) if text is None else text
+    values = {"text": text, "files": files_of(event), "status": "delivered", "delivered_at": timezone.now()}
     for name, value in values.items():
         setattr(event, name, value)
     return bool(Event.objects.filter(pk=event.pk, status="pending").update(**values))

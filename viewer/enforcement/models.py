@@ -84,3 +84,22 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} for {self.session_id} in {self.store}: {self.status}"
+
+
+class EarlyNote(models.Model):
+    """A note that an agent took before it wrote the compaction that it is about; deleted once there is the event.
+
+    `passed_on`: the agent has it, so the event is delivered already.
+    """
+
+    store = models.CharField(max_length=200)
+    session_id = models.TextField()
+    text = models.TextField()
+    given_at = models.DateTimeField(default=timezone.now)
+    passed_on = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["store", "session_id"], name="early_notes_of_a_session")]
+
+    def __str__(self) -> str:
+        return f"early note for {self.session_id} in {self.store}"
