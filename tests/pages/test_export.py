@@ -18,7 +18,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from compaction.handoff import END_MARKER, LEGACY_HEADER, RULES_CLOSE, with_rules
+from compaction.handoff import BY_ENGINE, END_MARKER, LEGACY_HEADER, RULES_CLOSE, with_rules
+from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, message_ids, read
 from tests.pages.hostile import markdown_bombs
@@ -471,6 +472,27 @@ def test_rules_in_a_handoff_read_well(empty_store: EmptyStore) -> None:
             assert "To go on." in text_of("own", "s", format, view) and KEY not in text_of("own", "s", format, view)
     raw = json.loads(text_of("own", "s", "json", "raw"))["messages"]
     assert RULES_CLOSE in raw[6]["content"] and raw[6]["rules"].startswith(carried)
+
+
+@pytest.mark.parametrize(
+    ("summary", "who"), [("## Goal", "Hermes"), (f"{BY_ENGINE}\n\n## Goal", "Palimpsest, inside Hermes")]
+)
+def test_data_say_who_compacted_as_pages_and_api_do(
+    summary: str, who: str, empty_store: EmptyStore, signed_in: Client, api_client: ApiClient
+) -> None:
+    empty_store.session("s")
+    empty_store.chat("s", 12)
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
+        con.execute("UPDATE messages SET active = 0, compacted = 1")
+    empty_store.say("s", "user", HANDOFF.replace("## Goal", summary), _compressed_summary=1)
+    empty_store.chat("s", 2)
+    for view in VIEWS:
+        assert [each["by"] for each in json.loads(text_of("own", "s", "json", view))["boundaries"]] == [f"by {who}"]
+    lines = lines_of(text_of("own", "s", "jsonl"))
+    assert [line["boundary"]["by"] for line in lines if line["type"] == "handoff"] == [f"by {who}"]
+    assert [each["by"] for each in api_client.get("/stores/own/sessions/s/compactions")["items"]] == [f"by {who}"]
+    assert f"by {who}" in read(signed_in.get("/stores/own/sessions/s")).text
+    assert f"by {who}" in text_of("own", "s", "md")
 
 
 def test_a_handoff_without_rules_says_nothing_of_them(empty_store: EmptyStore) -> None:

@@ -17,7 +17,7 @@ from viewer.stores.transcript import Boundary
 from .facts import ExportFacts, moment
 from .source import ExportedMessage, ExportOutcome, ExportPlan
 
-FORMAT, VERSION = "palimpsest-session", 1
+FORMAT, VERSION = "palimpsest-session", 2  # 1: `by` was "agent" or "palimpsest"
 
 
 class JsonExport:
@@ -29,7 +29,7 @@ class JsonExport:
 
     def start(self) -> str:
         head = _json(_head(self.facts))[:-1]
-        boundaries = ",\n".join(_json(_boundary(boundary)) for boundary in self.planned.index.boundaries)
+        boundaries = ",\n".join(_json(_boundary(boundary, self.planned)) for boundary in self.planned.index.boundaries)
         return f'{head},\n"boundaries": [{boundaries}],\n"messages": ['
 
     def message(self, message: ExportedMessage) -> str:
@@ -50,7 +50,7 @@ class JsonLinesExport:
         return _json({"type": "session", **_head(self.facts)}) + "\n"
 
     def message(self, message: ExportedMessage) -> str:
-        boundary = {"boundary": _boundary(message.boundary)} if message.boundary else {}
+        boundary = {"boundary": _boundary(message.boundary, self.planned)} if message.boundary else {}
         return _json({"type": message.kind, **_message(message), **boundary}) + "\n"
 
     def end(self, outcome: ExportOutcome) -> str:
@@ -86,10 +86,10 @@ def _message(message: ExportedMessage) -> dict[str, Any]:
     return value | ({"extra": row.extra} if row.extra else {})
 
 
-def _boundary(boundary: Boundary) -> dict[str, Any]:
+def _boundary(boundary: Boundary, planned: ExportPlan) -> dict[str, Any]:
     return {
         "handoff_id": boundary.handoff_id, "at": _time(boundary.time) if boundary.time else None,
-        "by": "palimpsest" if boundary.run else "agent", "run": boundary.run, "inherited": boundary.inherited,
+        "by": planned.by[boundary.handoff_id], "run": boundary.run, "inherited": boundary.inherited,
         "before_message_id": boundary.cut_id,
         "messages_before": boundary.messages_before, "messages_after": boundary.messages_after,
         "summarised_ids": boundary.summarised_ids, "kept_ids": boundary.kept_ids,

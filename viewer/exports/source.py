@@ -8,7 +8,7 @@ missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -52,12 +52,15 @@ class ExportedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """What an export will contain, as of one moment. `file` is the identity of the store's file then."""
+    """What an export will contain, as of one moment. `file` is the identity of the store's file then, `by` says by the
+    id of a handoff who made it.
+    """
 
     store: Store
     session: Session
     view: View
     index: TranscriptIndex
+    by: Mapping[int, str]
     system_prompt: str
     file: tuple[int, int]
 
@@ -115,11 +118,13 @@ def plan(store: str, session_id: str, view: View) -> ExportPlan:
     """What the export will contain. Raises NotFound or StoreUnavailable."""
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
+        index = index_cache.index_of(reader, session)
         return ExportPlan(
             store=reader.store,
             session=session,
             view=view,
-            index=index_cache.index_of(reader, session),
+            index=index,
+            by=compaction_list.by_each(reader, session_id, index.boundaries),
             system_prompt=reader.system_prompt(session_id) if view == "live" else "",
             file=identity(reader.store),
         )
@@ -181,7 +186,7 @@ def _of_history(
             row = replace(item.row, content=item.content, state=entry.state, extra={})
             yield ExportedMessage(entry.id, row, entry.rows, shortened=entry.shortened)
         else:
-            by = compaction_list.by(planned.store, item.boundary.run, item)
+            by = planned.by.get(item.boundary.handoff_id, "")
             yield replace(handoff_message(item.row, item.summary, item.directive), boundary=item.boundary, by=by)
 
 

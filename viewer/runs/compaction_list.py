@@ -36,10 +36,19 @@ def by(store: Store, run: int | None, handoff: Parted | Handoff | None) -> str:
     return f"by {who(store, run, handoff)}"
 
 
+def by_each(reader: Reader, session_id: str, boundaries: Iterable[Boundary]) -> dict[int, str]:
+    """The same by the ids of the handoffs, which are read from the store. Raises StoreUnavailable."""
+    runs = {each.handoff_id: each.run for each in boundaries}
+    rows = reader.messages(session_id, [handoff for handoff, run in runs.items() if not run])
+    return {
+        handoff: by(reader.store, run, parted(rows[handoff]) if handoff in rows else None)
+        for handoff, run in runs.items()
+    }
+
+
 def by_in(reader: Reader, session_id: str, boundary: Boundary) -> str:
-    """The same, with its handoff read from the store."""
-    row = None if boundary.run else reader.messages(session_id, [boundary.handoff_id]).get(boundary.handoff_id)
-    return by(reader.store, boundary.run, parted(row) if row else None)
+    """The same for one boundary."""
+    return by_each(reader, session_id, [boundary])[boundary.handoff_id]
 
 
 @dataclass(frozen=True, slots=True)
