@@ -130,6 +130,18 @@ def test_nothing_but_the_protocol_is_written_and_the_end_of_input_ends_it(store:
     assert call["result"]["isError"] and "There is no tool" in call["result"]["content"][0]["text"]
 
 
+def test_a_client_that_is_gone_before_its_answer_is_no_failure(store: EmptyStore) -> None:
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "mcp"],
+        cwd=ROOT, env=environment(store), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin and process.stdout
+        process.stdout.close()
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_sessions"}}
+        _, errors = process.communicate(f"{json.dumps(call)}\n".encode(), timeout=120)
+    assert (process.returncode, errors) == (0, b"")
+
+
 def test_a_start_imports_nothing_of_what_the_tools_do(store: EmptyStore) -> None:
     """Nor the SDK, the API's package and what reads stores: an agent starts a server with each session."""
     heavy = ("mcp", "ninja", "psycopg", "compaction", "viewer.recall", "viewer.runs.job", "viewer.stores.registry")

@@ -41,9 +41,11 @@ class Refused(Exception):
 
 def serve(caller: Caller) -> None:
     """Answer on standard input and output until the input ends. What else is printed goes to the standard error."""
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as outgoing:
-        os.dup2(2, 1)
-        StdioServer(caller, outgoing).answer_all(sys.stdin.buffer)
+    outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    StdioServer(caller, outgoing).answer_all(sys.stdin.buffer)
+    with suppress(OSError):  # what nobody reads any more
+        outgoing.close()
 
 
 class StdioServer:
@@ -81,7 +83,7 @@ class StdioServer:
             log.exception("The request %s failed.", message["method"])
             sent = {"error": {"code": FAILED, "message": "Internal error"}}
         text = json.dumps({"jsonrpc": "2.0", "id": message["id"], **sent})
-        with self._sending, suppress(OSError):  # nobody reads any more: the input ends
+        with self._sending, suppress(OSError):  # where nobody reads any more the input ends
             print(text, file=self._outgoing, flush=True)
 
     def _result(self, method: str, params: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
