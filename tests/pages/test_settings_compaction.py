@@ -66,7 +66,7 @@ def test_what_is_saved_is_shown_and_said(signed_in: Client, stores: None) -> Non
     shown = form(read(signed_in.post("/settings/compaction/own", said, follow=True)))
     row = CompactionSetting.objects.get()
     assert (row.store, row.mode, row.strategy) == ("own", "split", "prune")
-    assert shown.one("p", "ok").text == "Saved."
+    assert shown.one("p", "ok").text == "Saved"
     assert (chosen(shown, "mode"), chosen(shown, "strategy")) == (["split"], ["prune"])
     page = read(signed_in.post("/settings/compaction/own", {"mode": "in_place", "strategy": ""}, follow=True))
     assert chosen(form(page), "mode") == ["in_place"] and not form(page, "demo").all("p", "ok")
