@@ -111,6 +111,24 @@ def test_a_filter_without_matches_says_so_and_leads_back(signed_in: Client, empt
     assert without_calls == ["Everything", "Prompts", "Replies", "Thinking"]
 
 
+def test_what_is_known_to_show_nothing_is_not_offered(signed_in: Client, empty_store: EmptyStore) -> None:
+    session = Session(empty_store, 0)
+    session.say("user", "Plant the beds", "prompts")
+    session.call("read_file", "text", path="/a.py")
+
+    def offered() -> set[str]:
+        side = read(signed_in.get(session.href)).one(id="contents")
+        folds = {each.one(cls="heading").text for each in side.all("details", "work")}
+        return folds | {each.text for each in side.one(cls="only").all("a")}
+
+    lists = {"Files touched", "Commands that failed"}
+    assert offered() >= lists | {"Edits", "Commands", "Failures"}, "not before the session was read for one of them"
+    signed_in.get(f"{session.href}?only=edits")
+    assert offered() == {"Everything", "Prompts", "Replies"}
+    session.call("patch", '{"success": true}', "edits", path="/a.py", old_string="a", new_string="b")
+    assert offered() >= lists, "what came since was not read"
+
+
 def test_the_later_windows_of_a_filter_and_its_ends_keep_it(signed_in: Client, empty_store: EmptyStore) -> None:
     session = Session(empty_store, 70)
     first = read(signed_in.get(session.href, {"at": "first", "only": "edits"}, follow=True))

@@ -100,6 +100,11 @@ def moment(at: float | datetime | None) -> SafeString:
     return _time(here, text, f", {ago_text(here, now)}", shape="moment")
 
 
+def known_moment(at: float | datetime | None) -> SafeString:
+    """The same; nothing where none is stored."""
+    return SafeString() if at is None else moment(at)
+
+
 def day(at: float | datetime | None) -> date | None:
     """The day of a time in this site's zone; None if it is unknown."""
     here = _local(at)

@@ -171,7 +171,7 @@ def _boundaries(
     counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     adds = not listed.branched_from
-    return [BoundaryLine(each, urls, name, formats.moment(each.at), each.who, adds) for each in counted]
+    return [BoundaryLine(each, urls, name, formats.known_moment(each.at), each.who, adds) for each in counted]
 
 
 def _lost(run: Run) -> str:

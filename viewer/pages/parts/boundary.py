@@ -89,7 +89,7 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
         inherited=boundary.inherited,
         by=compaction_list.by(opened.reader.store, boundary.run, handoff),
         run=boundary.run,
-        time=formats.moment(boundary.time),
+        time=formats.known_moment(boundary.time),
         messages_before=boundary.messages_before,
         messages_after=boundary.messages_after,
         tokens_before=before,

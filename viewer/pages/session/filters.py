@@ -10,6 +10,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -93,13 +95,30 @@ class FilterLink:
 
 
 def filter_links(opened: OpenSession, only: str) -> list[FilterLink]:
-    """All of History, and its filters; in a session without calls those that can show something."""
-    index, view = opened.index, opened.urls.view
+    """All of History, and those of its filters that can show something, as far as that is known without reading it."""
+    view, can = opened.urls.view, _can_show(opened)
     links = [FilterLink(view(), "Everything", not only)]
     for name, each in FILTERS.items():
-        if index.has_results or not each.of_calls or name == only:
+        if each.flag & can or name == only:
             links.append(FilterLink(view(only=name), each.label, name == only))
     return links
+
+
+def lists(opened: OpenSession) -> dict[str, bool]:
+    """Which lists of the work of a session can have lines, as far as that is known without reading it."""
+    can = _can_show(opened)
+    return {"files": bool(can & EDIT), "failures": bool(can & FAILURE)}
+
+
+def _can_show(opened: OpenSession) -> int:
+    """The flags that messages have; all that are possible where a session was not read for a filter or a list yet."""
+    if not opened.index.has_results:
+        return ~(EDIT | COMMAND | FAILURE)
+    with _kept_lock:
+        kept = _kept.get(_key(opened))
+    if kept is None or len(kept.flags) != opened.index.messages:
+        return ~0
+    return reduce(or_, set(kept.flags), 0)
 
 
 def count(opened: OpenSession, only: str) -> int:
@@ -157,8 +176,7 @@ _locks = [Lock() for _ in range(16)]  # a session is read by one request at once
 
 def kinds_of(opened: OpenSession) -> Kinds:
     """What each message does. Raises StoreUnavailable."""
-    index, store = opened.index, opened.reader.store
-    key = (store.name, store.url, opened.session.id)
+    index, key = opened.index, _key(opened)
     with _locks[hash(key) % len(_locks)]:
         with _kept_lock:
             kept = _kept.get(key)
@@ -169,6 +187,11 @@ def kinds_of(opened: OpenSession) -> Kinds:
             with _kept_lock:
                 _kept[key] = kept
         return kept
+
+
+def _key(opened: OpenSession) -> tuple[str, str, str]:
+    store = opened.reader.store
+    return store.name, store.url, opened.session.id
 
 
 def _read(opened: OpenSession, kept: Kinds | None) -> Kinds:

@@ -145,7 +145,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
         who=role_label(item.row.role),
         state="" if item.state == "live" else STATES[item.state],
         unlinked=item.state == "lost",
-        time=formats.moment(item.row.timestamp),
+        time=formats.known_moment(item.row.timestamp),
         tokens=_tokens(item.row, exchange.context),
         html=body.html,
         colours=urls.colours(item.row.id, item.part) if body.waits else "",

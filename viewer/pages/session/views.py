@@ -73,6 +73,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             "panel": panel(reader, opened.session, in_context=len(opened.index.live), redacting=redacting),
             "find": find_panel(opened, query.words, query.around),
             "filters": filters.filter_links(opened, query.only),
+            "lists": filters.lists(opened),
             "only": filters.FILTERS.get(query.only),
             "only_count": filters.count(opened, query.only) if query.only else 0,
         }
