@@ -226,7 +226,9 @@ def test_a_message_is_at_the_top_also_where_what_follows_is_not_loaded(screen: P
     href = empty_store.session("s")
     ids = empty_store.chat("s", 300)
     screen.add_init_script("document.addEventListener('htmx:beforeRequest', event => event.preventDefault())")
-    screen.set_viewport_size({"width": screen.viewport_size["width"], "height": 6_000})
+    size = screen.viewport_size
+    assert size
+    screen.set_viewport_size({"width": size["width"], "height": 6_000})
     for at in (100, 1):
         screen.goto(f"{href}?at={at}")
         message = screen.locator(f"#m{ids[at - 1]} > .msg")
