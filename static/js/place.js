@@ -1,6 +1,7 @@
 // The place in a page: where a permalink leads, what is being read while something is put in above it, and where a page
 // was left that is loaded again or gone back to.
 import { FOLDED, MESSAGES, all, byId, goTo, headerHeight, isNew, on, targetOf } from "./dom.js";
+import { choose } from "./toc.js";
 import { SIDES, load, loaded, sideOf } from "./windows.js";
 
 // A permalink opens, scrolls and marks: folds around the target open first. Of a call, its row is
@@ -10,7 +11,22 @@ function reveal(place) {
   if (!target) return;
   target.querySelector(":scope > .unfolds")?.toggleAttribute("open", true);
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-  goTo(target.closest(".out")?.parentElement.querySelector("summary") || target);
+  const row = target.closest(".out")?.parentElement.querySelector("summary") || target;
+  goTo(row);
+  const before = rowAbove(row);
+  if (!before) return;
+  goTo(before);
+  choose(target.closest("[data-turn], [data-boundary]") || target);
+}
+// What is directly above a row, if that is a line or two: it says where one is.
+const LOW = 80; // pixels
+function rowAbove(row) {
+  const { top } = row.getBoundingClientRect();
+  if (Math.abs(top - headerHeight()) > 12) return null;
+  return all(".history :is(summary, [data-turn])").findLast((element) => {
+    const { bottom, height } = element.getBoundingClientRect();
+    return height && height < LOW && bottom <= top + 1 && bottom > top - 24;
+  });
 }
 on("hashchange", () => reveal(targetOf(location.hash)), window);
 
