@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -213,3 +214,20 @@ def test_a_refusal_that_names_a_holder_stays_in_its_card(
     expect(refusal).to_contain_text(holder)
     at_rest(screen)
     assert refusal.evaluate("card => card.scrollWidth <= card.clientWidth")
+
+
+@on_both_screens
+def test_what_comes_into_a_session_has_only_its_own_style_computed(
+    screen: Page, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    """A selector with `:has()` on what holds the whole session, and a line that comes, may have each style computed."""
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(31).session_id}")
+    at_rest(screen)
+    browser = screen.context.browser
+    assert browser
+    browser.start_tracing(page=screen, categories=["disabled-by-default-devtools.timeline", "devtools.timeline"])
+    for place in ("#toc", ".history", "#run", "#said"):
+        screen.locator(place).evaluate("it => { it.append(document.createElement('p')); document.body.offsetTop; }")
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    computed = [event["args"]["elementCount"] for event in events if event["name"] == "UpdateLayoutTree"]
+    assert len(computed) >= 4 and max(computed) < screen.locator("*").count() / 10, computed
