@@ -1,6 +1,6 @@
-// Windows of a long list: a link to the earlier or later one loads it when it comes near, but the earlier one only when
-// the reader has scrolled.
-import { all, on, onSettled } from "./dom.js";
+// Windows of a long list: a link to the earlier or later one loads it when it comes near. Until the reader has gone up, the
+// earlier one waits until it is in view: a page that opens at its newest message has scrolled down to it.
+import { all, headerHeight, on, onSettled } from "./dom.js";
 import { hold } from "./focus.js";
 
 export const SIDES = ["earlier", "later"];
@@ -9,22 +9,25 @@ export const sideOf = (target) =>
   SIDES.find((side) => target.matches(`.neighbour.${side}, :has(> .neighbour.${side}):is(li)`));
 export const load = (link) => link.classList.contains("htmx-request") || link.dispatchEvent(new Event("near"));
 
-let scrolled = false;
-const near = new IntersectionObserver((entries) => {
+let upwards = false, height = 0;
+const loading = (rootMargin) => new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) if (isIntersecting) load(target);
-}, { rootMargin: "600px 0px" });
+}, { rootMargin });
+const [near, inView] = ["600px 0px", `${-headerHeight()}px 0px 0px`].map(loading);
 function watch() {
   for (const link of all(".neighbour[hx-get]")) {
-    if (scrolled || !link.classList.contains("earlier")) near.observe(link);
+    if (upwards || !link.classList.contains("earlier")) near.observe(link);
+    else if (height) inView.observe(link);
   }
 }
 onSettled(() => {
-  near.disconnect(); // a link that came near before htmx knew it is told again
+  for (const each of [near, inView]) each.disconnect(); // a link that came near before htmx knew it is told again
   watch();
 });
 // At the very top a wheel or a finger scrolls nothing, and asks for what came before all the same.
-for (const how of ["scroll", "wheel", "touchmove"]) on(how, () => {
-  scrolled = true;
+for (const how of ["scroll", "wheel", "touchmove"]) on(how, ({ type }) => {
+  upwards ||= type !== "scroll" || scrollY < height;
+  height = scrollY;
   watch();
 }, window);
 

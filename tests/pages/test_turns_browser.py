@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import TOP, Visit, at_rest
+from tests.browser import PHONE, TOP, Visit, at_rest
 from tests.factories.stores import PRESENT, EmptyStore
 
 
@@ -129,3 +129,18 @@ def test_a_hit_within_folded_work_is_seen(visit: Visit, empty_store: EmptyStore)
     href, turns = working(empty_store, 3, 8)
     screen.goto(f"{href}?q=dig&around={turns[1][4]}#m{turns[1][4]}")
     expect(screen.locator(f"#m{turns[1][4]}")).to_be_in_viewport()
+
+
+def test_earlier_windows_of_folded_work_wait_until_somebody_goes_up(visit: Visit, empty_store: EmptyStore) -> None:
+    """Each is a few lines high: four would come at once where a page opens at its newest message."""
+    href, _ = working(empty_store, 4, 30)
+    empty_store.say("s", "assistant", "Rain.\n\n" * 60, timestamp=PRESENT + 9)
+    screen = visit(*PHONE)
+    asked: list[str] = []
+    screen.on("request", lambda request: asked.append(request.url) if "?before=" in request.url else None)
+    screen.goto(href)
+    at_rest(screen)
+    screen.wait_for_timeout(500)  # a window that came near would be asked for now
+    assert screen.evaluate("scrollY") > 100 and not asked
+    with screen.expect_request(lambda request: "?before=" in request.url):
+        screen.mouse.wheel(0, -50)
