@@ -9,6 +9,7 @@ import "./live.js";
 import "./notices.js";
 import "./copy.js";
 import "./busy.js";
+import "./colours.js";
 import "./draft.js";
 import "./panel.js";
 import "./sheet.js";

@@ -231,3 +231,20 @@ def test_what_comes_into_a_session_has_only_its_own_style_computed(
     events = json.loads(browser.stop_tracing())["traceEvents"]
     computed = [event["args"]["elementCount"] for event in events if event["name"] == "UpdateLayoutTree"]
     assert len(computed) >= 4 and max(computed) < screen.locator("*").count() / 10, computed
+
+
+def test_code_in_a_fold_gets_its_colours_once_when_the_fold_is_opened(screen: Page, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("read_file", "1", path="a.py")])
+    empty_store.say("s", "tool", "def f():\n    return 1\n", tool_call_id="1")
+    asked: list[str] = []
+    screen.on("request", lambda request: asked.append(request.url) if "/colours?" in request.url else None)
+    screen.goto(href)
+    at_rest(screen)
+    assert not asked
+    for keyword in (screen.locator("details.tool .out .k"), screen.locator("details.tool:not([open]) .out .k")):
+        screen.locator("details.tool > summary").click()
+        expect(keyword).to_have_text(["def", "return"])
+    screen.locator("details.tool > summary").click()
+    at_rest(screen)
+    assert len(asked) == len(set(asked)) == 2, "its arguments and its result"

@@ -232,8 +232,8 @@ def test_thinking_stays_thinking_in_colours_and_copied(signed_in: Client, empty_
     session.say("user", "Plant")
     session.say("assistant", f"Said.{code}", reasoning=f"Thought.{code}")
     page = read(signed_in.get(f"{session.href}?only=thinking"))
-    (coloured,) = (each for each in page.all("div") if "colours" in each.attributes.get("hx-get", ""))
-    html = signed_in.get(coloured.attributes["hx-get"], headers=FRAGMENT).content.decode()
+    (coloured,) = (each for each in page.all("div") if "data-colours" in each.attributes)
+    html = signed_in.get(coloured.attributes["data-colours"], headers=FRAGMENT).content.decode()
     copied = signed_in.get(page.one("article").all("button")[0].attributes["data-copy"]).content.decode()
     for text in (html, copied):
         assert "Thought." in text and "Said." not in text

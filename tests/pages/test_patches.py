@@ -132,8 +132,8 @@ def test_a_change_that_the_agent_notes_is_shown_once_with_its_numbers(
     assert [span.attributes.get("data-line") for span in shown.all("span")] == ["7", "8", "8", "9"]
     assert "lib/x.py" not in shown.text
     assert fold.one(cls="out").one("pre", "code").text == '{ "success" : true }'
-    lazy = fold.one(cls="in").one("div", **{"hx-target": "this"})
-    coloured = read(signed_in.get(lazy.attributes["hx-get"], headers=FRAGMENT)).one("pre", "diff")
+    (lazy,) = (each for each in fold.one(cls="in").all("div") if "data-colours" in each.attributes)
+    coloured = read(signed_in.get(lazy.attributes["data-colours"], headers=FRAGMENT)).one("pre", "diff")
     assert [span.text for span in coloured.all("span", "k")] == ["def", "return", "return"]
     assert [row.attributes["data-line"] for row in coloured.all("span") if "data-line" in row.attributes] == [
         "7", "8", "8", "9",
@@ -198,11 +198,12 @@ def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, em
     fold = read(signed_in.get(href)).one("details", "tool")
     assert fold.one(cls="out").one("code").text == "def f(): return 1"
     assert not fold.all("span", "k")
-    lazy = fold.one(cls="out").one("div", **{"hx-target": "this"})
-    assert lazy.attributes["hx-trigger"] == "toggle from:closest details once"
-    coloured = read(signed_in.get(lazy.attributes["hx-get"], headers=FRAGMENT))
+    (lazy,) = (each for each in fold.one(cls="out").all("div") if "data-colours" in each.attributes)
+    coloured = read(signed_in.get(lazy.attributes["data-colours"], headers=FRAGMENT))
     assert coloured.one("code").text.replace(" ", "") == "deff():return1"
     assert [span.text for span in coloured.all("span", "k")] == ["def", "return"]
+    of_htmx = [name for element in fold.walk() for name in element.attributes if name.startswith("hx-")]
+    assert not of_htmx, "it looks at each when the page starts"
     for query in (
         "part=call&at=0",
         "part=call&at=9",
@@ -224,7 +225,7 @@ def test_a_marked_result_comes_in_colours_at_once(signed_in: Client, empty_store
     fold = read(signed_in.get(f"{href}?around={result}")).one("details", "tool")
     assert "open" in fold.attributes
     assert fold.one(cls="out").all("span", "k")
-    assert not [element for element in fold.walk() if "hx-trigger" in element.attributes]
+    assert not [element for element in fold.walk() if "data-colours" in element.attributes]
 
 
 def test_a_messages_text_can_be_copied(signed_in: Client, empty_store: EmptyStore) -> None:
