@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from django.core.management import call_command
 from django.db import Error as DatabaseProblem
+from django.db import connection
 from pydantic import ValidationError
 
 import compaction
@@ -78,6 +82,17 @@ def _undo(caller: Caller, asked: OfSession) -> str:
     return f"{heading}\n\n{compacting.undo(chosen.store, session_id)}"
 
 
+@cache
+def _have_tables() -> None:
+    """Make the tables of our own database where the site never ran. Raises OwnDatabaseUnavailable for those of another
+    version.
+    """
+    if not connection.introspection.table_names():
+        call_command("migrate", verbosity=0, stdout=sys.stderr)
+    elif own_database.is_behind():
+        raise own_database.OwnDatabaseUnavailable(own_database.BEHIND)
+
+
 def _stores(caller: Caller) -> list[Store]:
     """The stores that can be reached now. Raises NotFound."""
     stores = [each for each in all_stores() if caller.store in ("", each.name)]
@@ -123,6 +138,8 @@ def answer(caller: Caller, name: str, arguments: Mapping[str, Any]) -> ToolAnswe
     if tool.scope not in caller.scopes:
         return ToolAnswer(f"{name} needs the scope {tool.scope}, which was not given here.", is_error=True)
     try:
+        if caller.works_here:
+            _have_tables()
         asked = tool.arguments.model_validate(dict(arguments))
         text = sanitized(_ANSWERS[name](caller, asked))
         if caller.store:

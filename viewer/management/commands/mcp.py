@@ -1,12 +1,12 @@
 """`manage.py mcp`: the MCP server that an agent starts, on standard input and output."""
 
+import asyncio
 import os
 import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from viewer.management.quick import QuickCommand
-from viewer.mcp import stdio
 from viewer.mcp.tools import TOOLS, Caller
 
 
@@ -28,4 +28,6 @@ class Command(QuickCommand):
         asked = frozenset(each.strip() for each in scopes.split(",") if each.strip())
         if "read" not in asked or not asked <= {each.scope for each in TOOLS}:
             sys.exit("Scopes are read, or read,compact.")
-        stdio.serve(Caller(asked, store, dict(os.environ), os.getcwd(), works_here=True))
+        from viewer.mcp.server import serve  # takes a second
+
+        asyncio.run(serve(Caller(asked, store, dict(os.environ), os.getcwd(), works_here=True)))
