@@ -77,6 +77,22 @@ def test_what_the_client_notes_and_what_is_in_messages_are_told_apart(
     assert ("without prompt and tools" in drawing.text) == is_more
 
 
+@pytest.mark.parametrize("reported", [25_000, 0])
+def test_the_plan_says_what_the_client_reports_besides_messages(
+    signed_in: Client, agent: ClaudeByHand, reported: int
+) -> None:
+    agent.write("s", talk(12))
+    if reported:
+        content = [{"type": "text", "text": "word " * 90}]
+        usage = {"input_tokens": reported, "output_tokens": 0}
+        message = {"id": "msg_1", "role": "assistant", "model": "claude-opus-4-5", "content": content, "usage": usage}
+        agent.hang("s", agent.lines("s")[-1].get("uuid"), {"type": "assistant", "message": message})
+    href = f"/stores/work/sessions/{agent.id_of('s')}/plan?keep=6"
+    plan = read(signed_in.get(href, headers={"HX-Request": "true"})).one(id="plan")
+    assert "To summarise" in plan.text
+    assert ("Messages alone. The agent reports 14.3k more" in plan.text) == bool(reported)
+
+
 @pytest.mark.django_db
 def test_messages_are_counted_ahead_where_something_was_compacted_alone(agent: ClaudeByHand) -> None:
     """The list shows what the client reports."""
