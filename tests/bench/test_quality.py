@@ -359,7 +359,7 @@ def test_recall_answers_as_many_questions_as_was_measured() -> None:
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = dict(re.findall(r"(?m)^ +(.+?) {2,}([\d.]+) \(", printed))
     assert float(found["answered within two calls"]) >= 0.93
-    assert float(found["answered by the first call"]) >= 0.77
+    assert float(found["answered by the first call"]) >= 0.83
 
 
 def test_the_kit_runs_the_engine() -> None:

@@ -122,6 +122,21 @@ def test_the_next_page_begins_with_what_is_around_the_best_match() -> None:
     ]
 
 
+def test_a_file_that_was_read_after_every_edit_does_not_fill_the_first_answer(empty_store: EmptyStore) -> None:
+    empty_store.session("t")
+    file = "The queue of the listener keeps its jobs for some hours; then the queue drops the jobs it could not send. "
+    for number in range(20):
+        empty_store.say("t", "assistant", f"{file * 4}Nothing of edit {number} is about retention.", **AWAY)
+        for _ in range(9):
+            empty_store.say("t", "user", "Please rename the buttons on the welcome page.", **AWAY)
+    answer = empty_store.say("t", "assistant", "Jobs are dropped by the queue after 36 hours at the latest.", **AWAY)
+    empty_store.say("t", "user", "[CONTEXT SUMMARY]: It went on.", _compressed_summary=1)
+    with open_store(get_store("own")) as reader:
+        assert answer in found(
+            search_history(reader, "t", "After how many hours does the queue of the listener drop jobs?")
+        )
+
+
 @pytest.mark.parametrize("cursor", ["x", "!!", "W10", "\0", "\ud800", "é"])
 def test_a_cursor_of_something_else_is_refused(reader: Reader, cursor: str) -> None:
     with pytest.raises(BadCursor):

@@ -18,14 +18,15 @@ from .terms import SearchTerm
 from .texts import RecalledMessage
 
 K, B = 1.2, 0.6  # of BM25
-NEXT, SAME = 0.5, 0.2  # what a term counts that occurs in the next passage of a message, or elsewhere in it
+NEXT = 0.5  # what a term counts that occurs in the next passage of a message
 NEAR, FADING, REACH = 0.6, 0.85, 7  # the same in the next message, the share of that a message further, how far
 COMMON = 0.4  # share of messages: a term that more of them have gives nothing to others
 OWN = {"person": 1.3, "agent": 1.2, "client": 0.9, "tool": 1.0}  # by author
-WIDEST = 400  # passages of a message that gain by what is elsewhere in it
+WIDEST = 400  # passages of a message that gain by the messages around it
 CLOSE, TOGETHER = 60, 0.3  # characters within which two terms belong together, and what that counts
 AGAIN = 0.9  # what each further passage of one message counts
-BEST, BESIDE, STEP = 8, 2, 0.8  # best passages; messages around each; what each message further away counts
+KNOWN, COMPARED = 0.3, 40  # what a passage loses whose words better ones have; passages, the best, that are compared
+BEST, BESIDE, STEP = 6, 2, 0.8  # best passages; messages around each; what each message further away counts
 LOOKED_AT = 400  # passages, the best ones, for which that is looked at
 
 
@@ -54,7 +55,7 @@ def ranked(messages: Sequence[RecalledMessage], terms: Sequence[SearchTerm]) -> 
             scores[number] += weight * value
     best = sorted((passages.ranked(number, score) for number, score in scores.items()), key=_order)
     near = [replace(each, score=each.score + _together(messages, each, weights)) for each in best[:LOOKED_AT]]
-    return _spread_out(_once(messages, sorted(near, key=_order)))
+    return _news_first(messages, _spread_out(_once(messages, sorted(near, key=_order))))
 
 
 def _once(messages: Sequence[RecalledMessage], passages: Sequence[RankedPassage]) -> list[RankedPassage]:
@@ -79,7 +80,29 @@ def _spread_out(passages: Sequence[RankedPassage]) -> list[RankedPassage]:
     return sorted(fresh, key=_order)
 
 
+def _news_first(messages: Sequence[RecalledMessage], passages: Sequence[RankedPassage]) -> list[RankedPassage]:
+    """The passages in an order in which each of the first ones has what those before it do not have: so an answer is
+    not one file as it was read after every edit.
+    """
+    left = [(each, _runs(messages[each.at].words.folded[each.start : each.end])) for each in passages[:COMPARED]]
+    known: set[tuple[str, ...]] = set()
+    ordered = []
+    while left:
+        values = [each.score * (1 - KNOWN * len(runs & known) / max(len(runs), 1)) for each, runs in left]
+        best, runs = left.pop(values.index(max(values)))
+        ordered.append(best)
+        known |= runs
+    return [*ordered, *passages[COMPARED:]]
+
+
+def _runs(folded: str) -> set[tuple[str, ...]]:
+    """Each three words in a row, without numbers, as lines of a file have them."""
+    words = _WORDS.findall(folded)
+    return set(zip(words, words[1:], words[2:], strict=False))
+
+
 _BLANKS = re.compile(r"\s+")
+_WORDS = re.compile(r"[^\W\d_]+")
 
 
 def _order(passage: RankedPassage) -> tuple[float, int, int]:
@@ -149,7 +172,7 @@ class _Passages:
             for other in (number - 1, number + 1):
                 if 0 <= other < len(self._owners) and self._owners[other] == owner:
                     spread[other] = max(spread.get(other, 0.0), value * NEXT)
-        given: dict[int, float] = {owner: value * SAME for owner, value in best.items()}
+        given: dict[int, float] = {}
         for owner, value in best.items() if len(best) <= COMMON * len(self._messages) else ():
             for distance in range(1, REACH + 1):
                 share = value * NEAR * FADING ** (distance - 1)
