@@ -171,7 +171,7 @@ ELSEWHERE = {
         viewer.stores.sqlite.reading viewer.stores.registry.get_store viewer.stores.jsonl.files
         viewer.stores.jsonl.listing viewer.stores.codex.facts viewer.stores.parsed
         viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file
-        viewer.mcp.answers viewer.mcp.tools.RecallTool viewer.inside.doors viewer.inside.agents
+        viewer.mcp.answers viewer.mcp.server viewer.mcp.tools.RecallTool viewer.inside.doors viewer.inside.agents
         viewer.inside.writing viewer.inside.yaml_text viewer.pages.settings.inside
         viewer.stores.settings_files.json5_of""",
     "its model refuses what is too long": "viewer.api.shapes.options",
