@@ -247,6 +247,7 @@ def test_it_compacts_by_itself_at_hermes_threshold(inside: InsideHermes, open_do
     inside.resume()
     own = inside.hermes.ask("engine")
     inside.talk()
+    assert inside.api_client.get(f"/stores/hermes/sessions/{SESSION}")["context_window"] == own["context_length"]
     install(inside, open_door, engine=True)
     assert own["protect_last_n"] == 12 and inside.hermes.ask("engine") == {**own, "name": "palimpsest"}
     inside.model.prompt_tokens = own["threshold_tokens"] + 1_000

@@ -150,6 +150,27 @@ def test_the_zone_it_names_counts_if_there_is_such_a_zone(
     assert agent_config.zone(store) == expected
 
 
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("{default: gpt-5, context_length: 64000}", 64_000),
+        ("{default: gpt-5, context_length: '64000'}", 64_000),
+        ("{default: gpt-5, context_length: 256K}", 0),
+        ("{default: gpt-5, context_length: true}", 0),
+        ("{default: gpt-5, context_length: -5}", 0),
+        ("{default: other, context_length: 64000}", 0),
+        ("{context_length: 64000}", 0),
+        ("{default: gpt-5}", 0),
+        ("gpt-5", 0),
+        ("", 0),
+    ],
+)
+def test_the_window_that_somebody_configured_for_the_model_counts(store: Store, section: str, expected: int) -> None:
+    assert agent_config.window(store, "gpt-5") == 0
+    store.path.with_name("config.yaml").write_text(f"model: {section}")
+    assert agent_config.window(store, "gpt-5") == expected
+
+
 def test_a_store_on_a_server_has_no_configuration_beside_it() -> None:
     server = Store("pg", "postgres://me@host/db", "configured")
     assert agent_config.zone(server) is None

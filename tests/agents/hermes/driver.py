@@ -122,7 +122,9 @@ class Driver:
     def engine(self) -> dict[str, Any]:
         """The context engine of the agent: its name, and when it compacts."""
         engine = self.agent.context_compressor
-        names = ("name", "threshold_tokens", "threshold_percent", "protect_last_n", "summary_target_ratio")
+        names = (
+            "name", "context_length", "threshold_tokens", "threshold_percent", "protect_last_n", "summary_target_ratio"
+        )  # fmt: skip
         return {name: getattr(engine, name) for name in names}
 
     # A told story: the agent without its loop. What it says goes through its own memory and persistence.

@@ -1,5 +1,5 @@
-"""The agent's own settings: the number of tokens in context at which it compacts (`docs/hermes.md` section 6), the time
-zone of its dates, and the engine that decides what a model is sent.
+"""The agent's own settings: the context window of its model and the number of tokens in context at which it compacts
+(`docs/hermes.md` section 6), the time zone of its dates, and the engine that decides what a model is sent.
 
 Read from the `config.yaml` next to the store, which a person edits: where something in it is wrong, the agent's
 defaults count.
@@ -37,6 +37,20 @@ def threshold(store: Store, model: str, window: int) -> int | None:
     tokens = _floored(window, _share(config, model, window))
     cap = _number(config.get("threshold_tokens"))
     return min(tokens, int(cap)) if cap and cap >= 1 else tokens
+
+
+def window(store: Store, model: str) -> int:
+    """The context window that somebody configured for the model, in tokens; 0 for none. It is the default model's: the
+    agent does not take it for another one.
+    """
+    section = _config(store).model
+    tokens = section.get("context_length")
+    if isinstance(tokens, bool) or not isinstance(tokens, int | str) or section.get("default") != model:
+        return 0
+    try:
+        return max(0, int(tokens))
+    except ValueError:  # "256K", which the agent does not take either
+        return 0
 
 
 def zone(store: Store) -> ZoneInfo | None:
@@ -94,6 +108,7 @@ class _Config:
     """The parts of the file that are used, and no key or password of the others."""
 
     compression: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
     timezone: str = ""
     engine: str = OWN_ENGINE
 
@@ -125,10 +140,13 @@ def _read(path: Path, changed: int, size: int) -> _Config:
         return _Config()
     if not isinstance(config, dict):
         return _Config()
-    section, zone_name, context = (config.get(name) for name in ("compression", "timezone", "context"))
-    engine_name = context.get("engine") if isinstance(context, dict) else None
+    compression, model, context = (
+        section if isinstance(section := config.get(name), dict) else {} for name in ("compression", "model", "context")
+    )
+    zone_name, engine_name = config.get("timezone"), context.get("engine")
     return _Config(
-        section if isinstance(section, dict) else {},
+        compression,
+        {name: model.get(name) for name in ("default", "context_length")},
         zone_name if isinstance(zone_name, str) else "",
         engine_name if isinstance(engine_name, str) else OWN_ENGINE,
     )

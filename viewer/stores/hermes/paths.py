@@ -14,6 +14,7 @@ from viewer.stores.errors import NotFound
 from viewer.usage import pricing
 from viewer.usage.pricing import Cost
 
+from . import agent_config
 from .codec import number
 from .columns import marks, selection
 from .database import OpenStore
@@ -119,6 +120,7 @@ def session_of(store: Store, row: dict[str, Any]) -> Session:
         delegated=bool(config.get(DELEGATED)),
         forked=str(parent or "") in (str(config[fork]) for fork in FORKS if config.get(fork)),
         pinned=bool(row["pinned"]),
+        window=agent_config.window(store, str(row["model"] or "")),
     )
 
 
