@@ -18,6 +18,17 @@ def test_it_explains_every_word_and_leads_to_a_first_try(signed_in: Client, demo
     assert page.one("ol").one("a").attributes["href"] == demo("Stocktaking, ten warehouses")
 
 
+def test_the_first_try_names_the_choice_that_makes_a_summary(signed_in: Client, demo: Callable[[str], str]) -> None:
+    session = demo("Stocktaking, ten warehouses")
+    steps = read(signed_in.get("/about")).one("main").one("ol").all("li")
+    choice = next(
+        label
+        for label in read(signed_in.get(f"{session}/plan")).all("label")
+        if label.all("input", id="strategy-summary")
+    )
+    assert [bold.text for bold in steps[1].all("b")] == [choice.all("b")[0].text, "Preview"]
+
+
 def test_its_links_are_told_from_the_words_around_them(visit: Visit, demo: Callable[[str], str]) -> None:
     demo("Stocktaking, ten warehouses")
     screen = visit()
