@@ -56,7 +56,7 @@ def test_the_work_of_a_turn_folds_between_its_prompt_and_its_answer(signed_in: C
     agent.turn(edits=5)
     page = read(signed_in.get(agent.href))
     [fold] = works(page)
-    assert line(fold) == "Worked 6 calls, 5 edits, 1 failed Edited /src/garden/beds.py 11 min"
+    assert line(fold) == "Worked 6 calls, 5 edits, 1 failed First: Edited /src/garden/beds.py 11 min"
     assert "open" not in fold.attributes
     asked, *work, answered = page.all("article")
     assert fold.all("article") == work
