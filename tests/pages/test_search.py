@@ -619,8 +619,9 @@ def test_find_is_bounded(signed_in: Client, empty_store: EmptyStore, monkeypatch
     assert "The newest 10" in page.one(id="found").text
     assert len(shown(page)) == 10
     page = read(signed_in.get(f"{address}/find?q=himbl"))
-    assert "Nothing found so far" in page.one(id="found").text
-    assert "Parts of words: the newest 50 rows" in page.one(id="found").text
+    [stated] = page.one(id="found").all("p", "note")
+    assert stated.text == "No match in the newest 50 rows, and no whole word before"
+    assert page.one(id="found").all("a")[-1].text == "Look further back"
     for _ in range(3):
         link = page.one(id="found").all("a")[-1].attributes["href"]
         page = read(signed_in.get(link))

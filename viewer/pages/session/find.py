@@ -94,7 +94,7 @@ def _results(
         current=current,
         previous=shown[current - 2 if current else -1].href if shown else "",
         next=shown[current % len(shown)].href if shown else "",
-        note=_note(words, inside) if after is None else "",
+        note=_note(words, inside, any_hits=bool(shown)) if after is None else "",
         more=urls.view("find", q=q, after=further) if further else "",
     )
 
@@ -105,8 +105,10 @@ def _count(number: int, words: HitPage, inside: HitPage, ending: str = " found")
     return f"{number:,}{ending}{' so far' if words.scanned and inside.next else ''}"
 
 
-def _note(words: HitPage, inside: HitPage) -> str:
+def _note(words: HitPage, inside: HitPage, *, any_hits: bool) -> str:
     """How far back was looked, in one line of a narrow column."""
     if not inside.stopped:
         return ""
-    return f"{'Looked through' if words.scanned else 'Parts of words:'} the newest {inside.looked:,} rows"
+    if not any_hits:
+        return f"No match in the newest {inside.looked:,} rows{'' if words.scanned else ', and no whole word before'}"
+    return f"{'Looked' if words.scanned else 'Parts of words: looked'} through the newest {inside.looked:,} rows"
