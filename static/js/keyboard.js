@@ -2,12 +2,13 @@
 import {
   FOLDED, MESSAGES, all, byId, focusHere, focusOn, goTo, headerHeight, isModified, narrow, numberOf, on, onClick,
 } from "./dom.js";
+import { say } from "./notices.js";
 import { bringUp } from "./sheet.js";
 import { choose } from "./toc.js";
 import { openWork } from "./work.js";
 
 // j k, p P and [ ]: step from what is at the top of the window. What is folded away is one step, its line.
-function step(selector, direction, lines) {
+function step(selector, direction, lines, what) {
   const found = all(selector).filter((element) => element.checkVisibility());
   const line = headerHeight() + 2;
   const tops = found.map((element) => element.getBoundingClientRect().top);
@@ -20,7 +21,7 @@ function step(selector, direction, lines) {
       : found.findLastIndex(is(Node.DOCUMENT_POSITION_PRECEDING));
   }
   const next = found[at];
-  if (!next) return lines && beyond(direction, lines);
+  if (!next) return lines && beyond(direction, lines, what);
   for (const old of all(".focus, .history .marked")) old.classList.remove("focus", "marked");
   next.classList.add("focus");
   focusOn(next);
@@ -28,17 +29,19 @@ function step(selector, direction, lines) {
   choose(next);
 }
 // A boundary or prompt outside what is loaded: its line in the table of contents leads there, or to more lines.
-function beyond(direction, lines) {
+function beyond(direction, lines, what) {
   const numbers = all("[data-turn]").map(numberOf).filter(Boolean);
   const found = all(lines);
   const next = direction > 0
     ? found.find((item) => +item.dataset.number > Math.max(...numbers))
     : found.findLast((item) => +item.dataset.number < Math.min(...numbers));
   const more = `.toc li.more:${direction > 0 ? "last" : "first"}-child a[hx-get]`;
-  (next?.querySelector("a") || document.querySelector(more))?.click();
+  const link = next?.querySelector("a") || document.querySelector(more);
+  if (link) link.click();
+  else if (document.querySelector(".toc")) say(`No ${direction > 0 ? "later" : "earlier"} ${what}.`);
 }
-const PROMPTS = ["[data-prompt]", ".toc li[data-number]:not(.cut, .more)"];
-const CUTS = ["[data-boundary]", ".toc li.cut[data-number]"];
+const toPrompt = (direction) => step("[data-prompt]", direction, ".toc li[data-number]:not(.cut, .more)", "prompt");
+const toCut = (direction) => step("[data-boundary]", direction, ".toc li.cut[data-number]", "compaction");
 // The folds of the message that has the focus; without one, those of all work.
 function unfold() {
   const marked = ".focus, .turn.marked, .boundary.marked";
@@ -46,6 +49,7 @@ function unfold() {
   const work = document.activeElement.closest(".worked > summary, .reads > summary")?.parentElement;
   const inWork = "details.worked, details.reads";
   const folds = work ? [work, ...all(inWork, work)] : at ? all("details:not(.menu)", at) : all(inWork);
+  if (!folds.length && document.querySelector(".history")) say("Nothing to unfold here.");
   const open = folds.some((fold) => !fold.open);
   for (const fold of folds) fold.open = open;
 }
@@ -73,10 +77,10 @@ const KEYS = {
   F: () => openWork("commands-failed"),
   j: () => step(`[data-turn], ${FOLDED}`, 1),
   k: () => step(`[data-turn], ${FOLDED}`, -1),
-  p: () => step(PROMPTS[0], 1, PROMPTS[1]),
-  P: () => step(PROMPTS[0], -1, PROMPTS[1]),
-  "]": () => step(CUTS[0], 1, CUTS[1]),
-  "[": () => step(CUTS[0], -1, CUTS[1]),
+  p: () => toPrompt(1),
+  P: () => toPrompt(-1),
+  "]": () => toCut(1),
+  "[": () => toCut(-1),
   n: () => click("[data-key=n]"),
   N: () => click("[data-key=N]"),
   e: unfold,

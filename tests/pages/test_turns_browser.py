@@ -55,6 +55,29 @@ def test_keys_step_over_folded_work_and_from_prompt_to_prompt(visit: Visit, empt
     assert top_of(screen) == f"m{turns[1][1]}"
 
 
+def test_keys_with_nothing_to_go_to_say_so(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href, turns = working(empty_store, 2, 0)
+    screen.goto(f"{href}?at=first")
+    at_rest(screen)
+    noted = screen.locator("#said")
+    screen.keyboard.press("p")
+    screen.keyboard.press("P")
+    assert top_of(screen) == f"m{turns[0][0]}"
+    expect(noted).to_have_text("")
+    for key, sentence in (
+        ("P", "No earlier prompt."),
+        ("e", "Nothing to unfold here."),
+        ("]", "No later compaction."),
+        ("p", ""),
+        ("p", "No later prompt."),
+    ):
+        screen.keyboard.press(key)
+        if sentence:
+            expect(noted).to_contain_text(sentence)
+    assert top_of(screen) == f"m{turns[1][0]}"
+
+
 def test_what_is_open_of_work_is_set_in_below_its_line(visit: Visit, empty_store: EmptyStore) -> None:
     href = empty_store.session("s")
     empty_store.say("s", "user", "Look at the beds")
