@@ -322,7 +322,19 @@ def test_an_edited_summary_is_counted_again(signed_in: Client, lossy: Run) -> No
     assert "empty" in refused.one(role="alert").text
     assert Run.objects.get().summary == typed
     signed_in.post(f"/runs/{lossy.pk}/apply", {"summary": typed})
-    assert (Run.objects.get().status, Run.objects.get().summary) == ("applied", typed)
+    applied = Run.objects.get()
+    assert (applied.status, applied.summary) == ("applied", typed)
+    page = read(signed_in.get(f"/stores/demo/sessions/{lossy.session_id}?around={applied.handoff_id}"))
+    assert "Summary given to the model, edited by you" in page.one(id=f"b{applied.handoff_id}").text
+
+
+def test_a_summary_that_nobody_changed_is_not_called_edited(signed_in: Client, ready: Run) -> None:
+    signed_in.post(f"/runs/{ready.pk}/count", {"summary": ready.summary})
+    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": ready.summary})
+    applied = Run.objects.get()
+    page = read(signed_in.get(f"/stores/demo/sessions/{ready.session_id}?around={applied.handoff_id}"))
+    boundary = page.one(id=f"b{applied.handoff_id}").text
+    assert "Summary given to the model" in boundary and "edited by you" not in boundary
 
 
 def test_a_run_that_waits_for_a_worker_keeps_its_summary(ready: Run) -> None:

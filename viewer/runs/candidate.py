@@ -85,7 +85,7 @@ def _survival(basis: Basis, survival: compaction.Survival) -> dict[str, Any]:
 
 
 def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
-    """The row's fields for the same plan with another summary.
+    """The row's fields for the same plan with another summary; its report says that somebody `edited` it.
 
     The plan is made again from the same messages. If it differs (another version of the rules), that is a conflict.
     Raises NothingToEdit, BadSummary, CompactionConflict and what reading raises.
@@ -98,4 +98,6 @@ def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
     new = fields(strategy, basis, plan, summary)
     if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):
         raise CompactionConflict("The plan for this session would be different now. Nothing was written. Plan again.")
+    if run.report.get("edited") or new["summary"].strip() != run.summary.strip():
+        new["report"]["edited"] = True
     return new

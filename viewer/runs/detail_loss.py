@@ -184,9 +184,9 @@ def counted(run: int | None) -> LossCounts | None:
     return counted_in(report)
 
 
-def lost_lines(run: int | None) -> int | None:
-    """How many lines one of our own compactions lost; None for the agent's, and for a report of an older version."""
-    return lines_in(Run.objects.filter(pk=run).values_list("report", flat=True).first()) if run else None
+def stored_report(run: int | None) -> Mapping[str, Any]:
+    """The report of one of our own compactions, {} for the agent's."""
+    return (Run.objects.filter(pk=run).values_list("report", flat=True).first() or {}) if run else {}
 
 
 def lines_in(report: Mapping[str, Any] | None) -> int | None:

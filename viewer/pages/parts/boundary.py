@@ -15,7 +15,7 @@ from viewer.pages.redaction import redacted_text
 from viewer.rendering import blocks, diffs, formats, markdown
 from viewer.rendering.texts import line
 from viewer.runs import compaction_list, service
-from viewer.runs.detail_loss import lost_lines
+from viewer.runs.detail_loss import lines_in, stored_report
 from viewer.stores.message import Handoff, ReportedCompaction, parted
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import Boundary, TranscriptIndex, Weight
@@ -51,7 +51,8 @@ class ShownBoundary:
     `no_undo` says why it cannot be undone, "" if it can; if a later compaction is the reason, with a link to it.
     `unsure`: the summarised messages may have been taken back before; `earlier`: there is a summary before this one;
     `reading` is the state of the startup reading after it, None if nobody follows it. `lost` is how many lines are
-    lost; of an agent's compaction they are counted when somebody opens it, until then `lost` is None.
+    lost; of an agent's compaction they are counted when somebody opens it, until then `lost` is None. `edited`: a
+    person changed the summary before it was written.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
@@ -71,6 +72,7 @@ class ShownBoundary:
     shortened: int
     shortens: bool
     lost: int | None
+    edited: bool
     earlier: bool
     reading: AuditStatus | None
     no_undo: str | SafeString
@@ -83,6 +85,7 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
     """A boundary as the page shows it."""
     boundary = find(opened, handoff.boundary.handoff_id)
     before, after = compaction_list.weights(opened.index, [boundary])[boundary.handoff_id]
+    report = stored_report(boundary.run)
     return ShownBoundary(
         id=boundary.handoff_id,
         place=opened.urls,
@@ -99,7 +102,8 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
         kept=boundary.kept,
         shortened=boundary.shortened,
         shortens=boundary.shortens,
-        lost=lost_lines(boundary.run),
+        lost=lines_in(report),
+        edited="edited" in report,
         earlier=earlier_boundary(opened.index, boundary) is not None,
         reading=standing_of(opened, boundary),
         no_undo=_no_undo(opened, boundary),
