@@ -115,6 +115,21 @@ def test_the_total_and_a_number_at_every_choice(signed_in: Client) -> None:
     assert read(signed_in.get("/?q=zebra")).one("b", id="total").text == "1 session"
 
 
+def test_a_line_shows_the_words_of_a_search_that_are_not_in_its_name(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    empty_store.session("a", title="Zebra", cwd="/srv/stables")
+    empty_store.say("a", "user", "Feed it, brush it & walk it; then <b>cancel</b> the visit of the farrier")
+    page = read(signed_in.get("/?q=cancel"))
+    matched = page.one("p", "matched")
+    assert matched.text.replace("cancel ", "cancel") == "…& walk it; then <b>cancel</b> the visit of the farrier"
+    assert [mark.text for mark in matched.all("mark")] == ["cancel"]
+    for q, marks in (("zebra", []), ("zebra farrier", ["farrier"]), ("srv", ["srv"]), ("stables", []), ("", [])):
+        page = read(signed_in.get(f"/?q={q}"))
+        assert len(page.all("li", "session")) == 1
+        assert [mark.text for each in page.all("p", "matched") for mark in each.all("mark")] == marks, q
+
+
 def test_what_the_agent_notes_of_a_session_is_read(signed_in: Client, three: EmptyStore) -> None:
     assert not read(signed_in.get("/?order=title")).all("span", "pin")
     three.session("d", title="Kept", git_branch="main", cwd="/home/x/shop", pinned=1, actual_cost_usd=0.5)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from viewer.catalog import lines, needs_compaction
@@ -16,12 +17,14 @@ from viewer.labels.sessions import Labels
 from viewer.pages.filters import Link
 from viewer.pages.redaction import name as redacted
 from viewer.rendering import formats
+from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import line as one_line
 from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import segment
 
 DIRECTORY = 21  # characters of a directory's name
+BEFORE, MATCHED = 20, 100  # characters before the first word of a match, and of all that is shown of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class SessionLine:
     compaction" (`near`), "compacted"; `fullness` is what colours its bar; `goes_on` is the session that it seems to
     continue, by a guess. `tags`, `note` and `pinned` are added here by people, or `pinned` is
     the agent's own pin. `is_below`: the line of the session that started this one as a sub-agent is above it.
-    `is_lifted`: it is in the section of those that need compaction.
+    `is_lifted`: it is in the section of those that need compaction. `matched` is where the words of a search are,
+    if the line does not show them.
     """
 
     row: SessionIndex
@@ -54,6 +58,7 @@ class SessionLine:
     pinned: bool
     is_below: bool = False
     is_lifted: bool = False
+    matched: SafeString | str = ""
 
     @property
     def key(self) -> str:
@@ -83,10 +88,10 @@ class SessionLine:
 
 
 def shown_lines(
-    listed: SessionList, labels: Labels, *, redacting: bool
+    listed: SessionList, labels: Labels, *, redacting: bool, q: str = ""
 ) -> tuple[tuple[SessionLine, ...], tuple[UnreadableLine, ...]]:
     """The lines of a page, in order, and those that cannot be shown; with `redacting`, without probable secrets in
-    their names.
+    their names. `q` are the words of a search.
     """
     stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
     near, since = {kind.pk for kind in listed.kinds if kind.is_near_and_open}, needs_compaction.lately()
@@ -100,7 +105,8 @@ def shown_lines(
         is_near = each.kind_id in near and each.last_active >= since
         state = "running" if each.pk in active else "needs compaction" if is_near else ""
         colour = needs_compaction.fullness(each.window, each.tokens, near=is_near)
-        return shown_line(each, store, state, seem.get(each.pk), label, redacting, near=is_near, fullness=colour)
+        shown = shown_line(each, store, state, seem.get(each.pk), label, redacting, near=is_near, fullness=colour)
+        return replace(shown, matched=_matched(shown, q, redacting)) if q else shown
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
@@ -139,6 +145,22 @@ def shown_line(
         note=shown(label.note, 200),
         pinned=each.pinned or label.pinned,
     )
+
+
+def _matched(shown: SessionLine, q: str, redacting: bool) -> SafeString | str:
+    """A part of the first request, the directory or the id, with words of a search that the line does not show."""
+    visible = f"{shown.name} {shown.directory}".casefold()
+    unseen = [word for word in q.casefold().split() if word not in visible]
+    for text in (shown.row.first_words, shown.row.cwd, shown.row.session_id) if unseen else ():
+        whole = " ".join(redacted(text, redacting).split())
+        places = [at for word in unseen if (at := whole.casefold().find(word)) >= 0]
+        if places:
+            at = min(places)
+            start = max(0, at - BEFORE)
+            start = whole.find(" ", start, at) + 1 or start if start else 0
+            part = f"{'…' if start else ''}{whole[start:]}"
+            return WordMarks(q).marked(escape(one_line(part, MATCHED)))
+    return ""
 
 
 def _in_the_middle(text: str, limit: int) -> str:

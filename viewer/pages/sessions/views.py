@@ -81,7 +81,7 @@ def _page(
     numbers = {line.pk for line in above}
     below = [line for line in listed.lines if line.pk not in numbers]
     on_page = replace(listed, lines=(*(() if stores is None else above), *below))
-    shown, broken = shown_lines(on_page, labels, redacting=redacting)
+    shown, broken = shown_lines(on_page, labels, redacting=redacting, q=form.filter.q)
     is_whole = stores is not None and not pairs and form.after is None
     lifted = [replace(line, is_lifted=True) for line in shown if is_whole and line.near][:LIFTED]
     above_others = {line.row.pk for line in lifted}
