@@ -98,7 +98,7 @@ def test_a_link_to_a_message_opens_the_fold_that_holds_it(signed_in: Client, emp
 def test_words_at_the_end_of_a_window_are_no_answer(signed_in: Client, empty_store: EmptyStore) -> None:
     agent = Agent(empty_store)
     agent.say("user", "Plant")
-    for at in range(50):
+    for at in range(80):
         agent.calls("patch", words=f"Bed {at} is next.", **EDIT)
         agent.say("assistant", f"Bed {at} is planted.")
     agent.say("assistant", "All are planted.")
@@ -191,3 +191,17 @@ def test_each_part_of_long_work_says_what_it_begins_with(signed_in: Client, empt
         first = part.all("article")[0].one("div", "md").text
         assert line(part).startswith("Went on ") and first.startswith("Now bed ") and first in line(part)
     assert line(before) != line(last)
+
+
+def test_a_window_of_folded_work_comes_with_the_ones_after_it(signed_in: Client, empty_store: EmptyStore) -> None:
+    """One line would leave the screen empty until a script asks for more."""
+    agent = Agent(empty_store)
+    first = agent.count + 1
+    agent.turn(edits=50)
+    agent.turn(edits=90)
+    page = read(signed_in.get(f"{agent.href}?at=first", follow=True))
+    shown = message_ids(page)
+    assert shown[0] == first and len(page.all("details", "worked")) > 2
+    later = read(signed_in.get(page.one("a", "later").attributes["href"], headers=FRAGMENT))
+    assert set(shown).isdisjoint(message_ids(later)) and message_ids(later)[0] > shown[-1]
+    assert len(shown) + len(message_ids(later)) >= 240

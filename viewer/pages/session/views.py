@@ -25,7 +25,10 @@ from . import filters
 from .contents import contents
 from .find import find_panel, typed
 from .header import header
-from .window import WINDOW, Sought, read_stretch, sought, whole_groups
+from .window import WINDOW, Sought, Stretch, read_stretch, sought, whole_groups
+
+FEW = 8  # items that may not fill a screen: folded work is one line
+MOST_MORE = 2  # windows that are added then; what follows loads as it comes near
 
 NOT_THERE = "No message here has the id #{}: it was taken back, or never part of this session. This is the nearest one."
 
@@ -63,6 +66,8 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             query = replace(query, around=_nearest(opened.index, missing))
         window = _window(opened, query)
         stretch = read_stretch(opened, window, query.around, redacting=redacting, words=query.words, only=query.only)
+        if query.around is not None and not query.only and not is_fragment(request):
+            window, stretch = _filled(opened, window, stretch, query, redacting=redacting)
         if is_fragment(request) and (query.before or query.after):
             side = "session/_earlier.html" if query.before else "session/_later.html"
             return page(request, side, stretch)
@@ -148,3 +153,17 @@ def _window(opened: OpenSession, query: WindowQuery) -> HistoryWindow:
     if boundary is not None:
         around = index.entry(boundary.place).id if boundary.place < index.messages else None
     return whole_groups(index, *index.range(around=around, before=before, after=query.after, limit=WINDOW))
+
+
+def _filled(
+    opened: OpenSession, window: HistoryWindow, stretch: Stretch, query: WindowQuery, *, redacting: bool
+) -> tuple[HistoryWindow, Stretch]:
+    """With the windows after it while folded work leaves only few lines, so that the first screen has no void."""
+    for _ in range(MOST_MORE):
+        if len(stretch.items) >= FEW or not window.later:
+            break
+        more = _window(opened, WindowQuery(after=window.last))
+        rest = read_stretch(opened, more, query.around, redacting=redacting, words=query.words)
+        stretch = replace(rest, items=stretch.items + rest.items, earlier=stretch.earlier)
+        window = HistoryWindow(window.items + more.items, earlier=window.earlier, later=more.later)
+    return window, stretch
