@@ -1,5 +1,5 @@
 // A summary that is being edited: what it comes to, and no leaving without a question while it is not applied.
-import { all, on, onSettled } from "./dom.js";
+import { all, calmly, on, onSettled } from "./dom.js";
 
 const DRAFT = "textarea[data-draft]";
 
@@ -22,6 +22,18 @@ on("htmx:afterRequest", ({ detail: { elt, successful, requestConfig } }) => {
 });
 on("submit", ({ target }) => {
   if (target.matches(".candidate form")) all("textarea", target).forEach((field) => kept(field, field.value));
+});
+
+// What was just put in comes into view in the summary, where that scrolls by itself.
+let height = 0;
+on("htmx:oobBeforeSwap", ({ target }) => { height = target.querySelector?.(".reads")?.scrollTop ?? height; });
+on("htmx:oobAfterSwap", () => {
+  const fresh = all(".put-in .fresh").at(-1);
+  const reads = fresh?.closest(".reads");
+  if (!reads) return;
+  reads.scrollTop = height;
+  const { bottom } = fresh.getBoundingClientRect();
+  reads.scrollTo({ top: height + bottom - reads.getBoundingClientRect().bottom + 32, behavior: calmly() });
 });
 
 const unsaved = () => all(DRAFT).some((field) => field.dataset.draft || field.value !== field.defaultValue);

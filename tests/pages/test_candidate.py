@@ -470,6 +470,16 @@ def test_a_lost_line_is_put_in_from_the_panel(visit: Visit, ready: Run) -> None:
     assert "Kept exactly:" in run.summary and "Typed." in run.summary
 
 
+def test_what_is_put_in_is_seen_in_a_long_summary(visit: Visit, signed_in: Client, lossy: Run) -> None:
+    signed_in.post(f"/runs/{lossy.pk}/draft", {"summary": f"{lossy.summary}\n\n" + "Rain on the beds.\n\n" * 80})
+    screen = visit()
+    screen.goto(f"/runs/{lossy.pk}")
+    button = screen.get_by_role("button", name="Put in:").first
+    button.click()
+    expect(screen.locator(".put-in .fresh")).to_be_in_viewport(ratio=1)
+    expect(screen.locator(".put").first).to_be_in_viewport()
+
+
 @pytest.mark.slow
 def test_it_shows_what_changes_in_the_summary_before(signed_in: Client, demo: Callable[[str], str], ready: Run) -> None:
     path = demo(TITLE)
