@@ -355,3 +355,31 @@ def test_far_windows_give_way_to_their_link_and_what_is_read_stays(visit: Visit,
     screen.get_by_role("link", name="Newest").evaluate("link => link.click()")
     screen.wait_for_load_state()
     expect(screen.locator(f"#m{ids[450]}")).to_be_in_viewport()
+
+
+def test_a_find_says_at_once_that_it_is_searching(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href = empty_store.session("s")
+    empty_store.chat("s", 4)
+    screen.goto(href)
+    at_rest(screen)
+    waiting: list[Callable[[], None]] = []
+    screen.route("**/find?*", lambda route: waiting.append(route.continue_))
+    with screen.expect_request("**/find?*"):
+        screen.locator("#find").fill("message")
+    content = "getComputedStyle(document.getElementById('found'), '::before').content"
+    assert "Searching" in screen.evaluate(content)
+    waiting[0]()
+    expect(screen.locator("#found .steps")).to_be_visible()
+    at_rest(screen)
+    assert screen.evaluate(content) == "none"
+
+
+def test_what_a_finger_presses_in_the_head_is_high_enough(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit(*PHONE)
+    href = empty_store.session("s")
+    empty_store.chat("s", 4)
+    screen.goto(href)
+    for each in screen.locator(".head :is(.views a, .seek a, .seek input, .rename, .menu > summary)").all():
+        box = each.bounding_box()
+        assert box and box["height"] >= 36
