@@ -25,6 +25,7 @@ export function bringUp(element) {
   up.ariaModal = "true";
   for (const other of all("body > :is(.skips, header, footer), .page > *")) other.inert = other !== up;
   focusOn(up);
+  up.dispatchEvent(new Event("sheet", { bubbles: true }));
 }
 on("change", close, narrow);
 on("keydown", ({ key }) => key === "Escape" && close());

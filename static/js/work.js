@@ -5,6 +5,11 @@ import { bringUp } from "./sheet.js";
 
 const FIELD = ".answer > [data-narrows]";
 
+// On a small screen the lists come with the sheet that they are in.
+const want = (work) => work.dispatchEvent(new Event("wanted"));
+document.addEventListener("toggle", ({ target }) => target.matches(".work[open]") && want(target), true);
+on("sheet", ({ target }) => all(".work", target).forEach(want));
+
 // All of the session is read for a list: keys that are pressed until it is there are for the list.
 let entering = null, keys = [];
 export function openWork(id) {

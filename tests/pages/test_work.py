@@ -382,3 +382,15 @@ def test_the_path_of_an_edit_is_whole_on_a_phone_and_opening_it_moves_nothing_wh
     for motion, moving in (("reduce", False), ("no-preference", True)):
         screen.emulate_media(reduced_motion=motion)  # type: ignore[arg-type]  # one of the two
         assert screen.locator(".match details.tool").evaluate(moves) == moving
+
+
+def test_the_lists_are_there_when_the_sheet_of_a_phone_is(visit: Visit, empty_store: EmptyStore) -> None:
+    href = made_by_hermes(empty_store, [("patch", edit("/src/beds.py"), '{"success": true}')])
+    screen = visit(*PHONE)
+    screen.goto(href)
+    at_rest(screen)
+    with screen.expect_response("**/files*"):
+        screen.locator(".sheet-open").get_by_role("link", name="Find").click()
+    expect(screen.locator("#files-touched .listed-work")).to_be_attached()
+    screen.locator("#files-touched > summary").click()
+    expect(screen.locator("#files-touched").get_by_role("link", name="beds.py").first).to_be_visible()
