@@ -53,6 +53,6 @@ def settle(store: str, session_id: str) -> None:
         if apart and min(apart) < APART:
             early = apart[min(apart)]
             with transaction.atomic():
-                events.record(event, early.text)
+                events.mark_delivered(event, early.text)
                 early.delete()
             passed_on.remove(early)

@@ -58,7 +58,7 @@ def get_event(event_id: int) -> Event:
 
 def deliver(events: Iterable[Event]) -> list[Event]:
     """Mark pending events as delivered, each to one caller only; returns those of this caller, with their text."""
-    return [event for event in events if _delivered(event)]
+    return [event for event in events if mark_delivered(event)]
 
 
 def offer(store: Store, session_id: str) -> list[Event]:
@@ -74,17 +74,15 @@ def offer(store: Store, session_id: str) -> list[Event]:
 
 def acknowledge(event: Event) -> Event:
     """Record that a note was passed on; nothing changes if that is recorded already, or too late."""
-    _delivered(event)
+    mark_delivered(event)
     event.refresh_from_db()
     return event
 
 
-def record(event: Event, text: str) -> None:
-    """Record that a waiting note was passed on with this text."""
-    _delivered(event, text)
-
-
-def _delivered(event: Event, text: str | None = None) -> bool:
+def mark_delivered(event: Event, text: str | None = None) -> bool:
+    """Record that a note was passed on, with this text if it was another one than now; False if that is recorded
+    already, or too late.
+    """
     text = text_of(event) if text is None else text
     values = {"text": text, "files": files_of(event), "status": "delivered", "delivered_at": timezone.now()}
     for name, value in values.items():

@@ -22,8 +22,8 @@ CURSOR = "From an earlier answer, to go on."
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks: with which scopes of `viewer.web.auth`, in which store ("" for all), and what is known of the session
-    in hand: the environment and the directory in which a client started us. `works_here`: a compaction is done in this
-    process; otherwise a worker of the site does it.
+    in hand: the environment and the directory in which a client started us. `works_here`: the site need not run, so
+    this process makes the tables of our own database and does compactions itself.
     """
 
     scopes: frozenset[str]
